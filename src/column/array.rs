@@ -1,0 +1,156 @@
+//! Dense values and validity to Arrow arrays.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayData, ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array,
+    GenericByteArray, Int8Array, Int16Array, PrimitiveArray, StringViewArray, UInt8Array, UInt16Array, make_array,
+};
+use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType};
+
+use super::Integers;
+use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use crate::encoding::byte_array::{view_bytes, view_len};
+use crate::error::{Error, Result};
+
+/// Buffers that can become Arrow arrays.
+pub(crate) trait FinishRows: Buffer {
+    /// Takes the values as an array of type `output`.
+    ///
+    /// # Errors
+    /// If the physical type does not become `output`.
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef>;
+
+    /// The values as integers, if they are.
+    fn integers<'a>(&'a self, validity: Option<&'a [u64]>) -> Option<Integers<'a>> {
+        let _ = validity;
+        None
+    }
+}
+
+#[cold]
+fn no_array(physical: &str, output: &DataType) -> Error {
+    Error::unsupported(format!("{physical} as {output}"))
+}
+
+/// An array of a type whose native type has the width of `values`.
+fn same_width<T: ArrowNativeType>(
+    values: Vec<T>,
+    nulls: Option<NullBuffer>,
+    output: &DataType,
+) -> Result<ArrayRef> {
+    let data = ArrayData::builder(output.clone())
+        .len(values.len())
+        .nulls(nulls)
+        .add_buffer(ArrowBuffer::from_vec(values))
+        .build()?;
+    Ok(make_array(data))
+}
+
+/// An array of another width; integer types of fewer bits hold the low bits.
+fn converted<P: ArrowPrimitiveType, T: Copy>(
+    values: &[T],
+    nulls: Option<NullBuffer>,
+    convert: impl Fn(T) -> P::Native,
+) -> PrimitiveArray<P> {
+    PrimitiveArray::new(values.iter().map(|&value| convert(value)).collect(), nulls)
+}
+
+impl FinishRows for Vec<i32> {
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        let values = std::mem::take(self);
+        self.reserve(values.len());
+        // The low bits: what INT(8) and INT(16) may lawfully hold fits.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
+        Ok(match output {
+            DataType::Int8 => Arc::new(converted(&values, nulls, |v| v as i8) as Int8Array),
+            DataType::Int16 => Arc::new(converted(&values, nulls, |v| v as i16) as Int16Array),
+            DataType::UInt8 => Arc::new(converted(&values, nulls, |v| v as u8) as UInt8Array),
+            DataType::UInt16 => Arc::new(converted(&values, nulls, |v| v as u16) as UInt16Array),
+            DataType::Decimal64(precision, scale) => Arc::new(
+                (converted(&values, nulls, i64::from) as Decimal64Array).with_precision_and_scale(*precision, *scale)?,
+            ),
+            DataType::Decimal128(precision, scale) => Arc::new(
+                (converted(&values, nulls, i128::from) as Decimal128Array)
+                    .with_precision_and_scale(*precision, *scale)?,
+            ),
+            output if output.primitive_width() == Some(4) => same_width(values, nulls, output)?,
+            output => return Err(no_array("INT32", output)),
+        })
+    }
+
+    fn integers<'a>(&'a self, validity: Option<&'a [u64]>) -> Option<Integers<'a>> {
+        Some(Integers::I32(self, validity))
+    }
+}
+
+impl FinishRows for Vec<i64> {
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        let values = std::mem::take(self);
+        self.reserve(values.len());
+        Ok(match output {
+            DataType::Decimal128(precision, scale) => Arc::new(
+                (converted(&values, nulls, i128::from) as Decimal128Array)
+                    .with_precision_and_scale(*precision, *scale)?,
+            ),
+            output if output.primitive_width() == Some(8) => same_width(values, nulls, output)?,
+            output => return Err(no_array("INT64", output)),
+        })
+    }
+
+    fn integers<'a>(&'a self, validity: Option<&'a [u64]>) -> Option<Integers<'a>> {
+        Some(Integers::I64(self, validity))
+    }
+}
+
+impl FinishRows for BitBuffer {
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        match output {
+            DataType::Boolean => Ok(Arc::new(BooleanArray::new(self.take(), nulls))),
+            output => Err(no_array("BOOLEAN", output)),
+        }
+    }
+}
+
+impl FinishRows for ByteBuffer {
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        let (views, buffers) = self.take();
+        Ok(match output {
+            DataType::Utf8View => {
+                // SAFETY: `ByteBuffer` makes views alone that are inline, or lie in one of its buffers and carry the
+                // prefix; columns of text validate each value as they read it.
+                Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, nulls) })
+            }
+            DataType::BinaryView => {
+                // SAFETY: as above; bytes need no validation.
+                Arc::new(unsafe { BinaryViewArray::new_unchecked(ScalarBuffer::from(views), buffers, nulls) })
+            }
+            DataType::Utf8 => offsets::<GenericStringType<i32>>(&views, &buffers, nulls)?,
+            DataType::LargeUtf8 => offsets::<GenericStringType<i64>>(&views, &buffers, nulls)?,
+            DataType::Binary => offsets::<GenericBinaryType<i32>>(&views, &buffers, nulls)?,
+            DataType::LargeBinary => offsets::<GenericBinaryType<i64>>(&views, &buffers, nulls)?,
+            output => return Err(no_array("BYTE_ARRAY", output)),
+        })
+    }
+}
+
+/// An array with offsets of the values behind `views`.
+fn offsets<T: ByteArrayType>(
+    views: &[u128],
+    buffers: &[ArrowBuffer],
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let total: usize = views.iter().map(|view| view_len(*view)).sum();
+    if T::Offset::from_usize(total).is_none() {
+        return Err(Error::limit(format!("{total} bytes of {} in one batch: use a view type", T::DATA_TYPE)));
+    }
+    let mut bytes = Vec::with_capacity(total);
+    for view in views {
+        let buffer = buffers.get((view >> 64) as u32 as usize);
+        bytes.extend_from_slice(view_bytes(view, buffer.map_or(&[], |buffer| buffer.as_slice())));
+    }
+    let offsets = OffsetBuffer::from_lengths(views.iter().map(|view| view_len(*view)));
+    // SAFETY: the offsets are the running lengths of the bytes, and columns of text validate each value as they read it.
+    Ok(Arc::new(unsafe { GenericByteArray::<T>::new_unchecked(offsets, ArrowBuffer::from_vec(bytes), nulls) }))
+}

@@ -1,0 +1,328 @@
+//! Dense values of one physical type, and how survivors move from one buffer to another.
+
+use arrow::buffer::Buffer as ArrowBuffer;
+
+use crate::encoding::byte_array::{ViewBuffer, view_bytes, view_len};
+use crate::error::Result;
+use crate::kernels::{self, Value, kernels};
+
+/// A growing run of values of one physical type.
+pub(crate) trait Buffer: Default + Send {
+    /// Values.
+    fn len(&self) -> usize;
+
+    /// Drops all values; keeps the memory.
+    fn clear(&mut self);
+
+    /// Appends those values of `source` that are set in `words`, of which there are `count`.
+    fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()>;
+
+    /// Appends `rows` values: where `words` is set the next of `source`, elsewhere a default that means nothing.
+    fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()>;
+
+    /// Makes a finished buffer cheap to gather from: a dictionary.
+    fn freeze(&mut self) {}
+}
+
+impl<T: Value> Buffer for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+
+    fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
+        if count == source.len() {
+            self.extend_from_slice(source);
+            return Ok(());
+        }
+        let start = self.len();
+        // The kernel may write whole vectors: it gets room for all values, and what it did not fill is cut off.
+        self.resize(start + source.len(), T::default());
+        let written = T::compact(kernels(), source, words, &mut self[start..]);
+        self.truncate(start + written);
+        Ok(())
+    }
+
+    fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()> {
+        let start = self.len();
+        self.resize(start + rows, T::default());
+        T::expand(kernels(), source, words, rows, &mut self[start..]);
+        Ok(())
+    }
+}
+
+/// Bits: booleans, and validity.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct BitBuffer {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl BitBuffer {
+    /// The words; bits from [`Buffer::len`] on are zero.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Room for `len` more bits, all zero: the words and the position of the first new bit.
+    pub(crate) fn grow(&mut self, len: usize) -> (&mut [u64], usize) {
+        let start = self.len;
+        self.len += len;
+        self.words.resize(self.len.div_ceil(64), 0);
+        (&mut self.words, start)
+    }
+
+    /// Appends `len` bits that are set.
+    pub(crate) fn append_ones(&mut self, len: usize) {
+        let (words, start) = self.grow(len);
+        kernels::set_range(words, start, len);
+    }
+
+    /// Appends the first `len` bits of `words`.
+    pub(crate) fn append_bits(&mut self, bits: &[u64], len: usize) {
+        let (words, start) = self.grow(len);
+        kernels::copy_bits(bits, 0, words, start, len);
+    }
+
+    /// Takes the bits as an Arrow buffer.
+    pub(crate) fn take(&mut self) -> arrow::buffer::BooleanBuffer {
+        let len = std::mem::take(&mut self.len);
+        arrow::buffer::BooleanBuffer::new(ArrowBuffer::from_vec(std::mem::take(&mut self.words)), 0, len)
+    }
+}
+
+impl Buffer for BitBuffer {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.len = 0;
+    }
+
+    fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
+        let mut packed = vec![0; words.len()];
+        kernels().pext_words(&source.words, words, &mut packed);
+        self.append_bits(&packed, count);
+        Ok(())
+    }
+
+    fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()> {
+        let mut spread = vec![0; words.len()];
+        kernels().pdep_words(&source.words, words, &mut spread);
+        self.append_bits(&spread, rows);
+        Ok(())
+    }
+}
+
+/// Bytes of an arena after which it is sealed and a new one begins: view offsets are 32-bit integers.
+const ARENA_BYTES: usize = 64 << 20;
+
+/// Byte arrays as Arrow views; long ones point into buffers: arenas of this buffer, or shared ones.
+#[derive(Debug)]
+pub(crate) struct ByteBuffer {
+    /// The views, and the arena that takes the bytes of long values now.
+    values: ViewBuffer,
+    /// Buffers by index; None where the arena will stand.
+    buffers: Vec<Option<ArrowBuffer>>,
+}
+
+impl Default for ByteBuffer {
+    fn default() -> Self {
+        let mut buffer = Self { values: ViewBuffer::default(), buffers: Vec::new() };
+        buffer.clear();
+        buffer
+    }
+}
+
+impl ByteBuffer {
+    /// The views.
+    pub(crate) fn views(&self) -> &[u128] {
+        &self.values.views
+    }
+
+    /// Where decoders put values.
+    pub(crate) fn sink(&mut self) -> &mut ViewBuffer {
+        &mut self.values
+    }
+
+    /// The bytes that a view of this buffer stands for.
+    pub(crate) fn bytes<'a>(&'a self, view: &'a u128) -> &'a [u8] {
+        view_bytes(view, self.data_of(view))
+    }
+
+    fn only_short(&self) -> bool {
+        self.values.data.is_empty() && self.buffers.len() == 1
+    }
+
+    fn data_of(&self, view: &u128) -> &[u8] {
+        match self.buffers.get(buffer_index(*view)) {
+            Some(Some(buffer)) => buffer.as_slice(),
+            _ => &self.values.data,
+        }
+    }
+
+    /// Begins a new arena if the present one is large.
+    pub(crate) fn seal_large(&mut self) {
+        if self.values.data.len() >= ARENA_BYTES {
+            self.seal();
+        }
+    }
+
+    fn seal(&mut self) {
+        let data = std::mem::take(&mut self.values.data);
+        let sealed = self.values.buffer_index as usize;
+        self.buffers[sealed] = Some(ArrowBuffer::from_vec(data));
+        self.values.buffer_index = self.buffers.len() as u32;
+        self.buffers.push(None);
+    }
+
+    /// The index of a shared buffer, added if it was not the last one added.
+    fn share(&mut self, buffer: &ArrowBuffer) -> u32 {
+        let same = |other: &Option<ArrowBuffer>| other.as_ref().is_some_and(|other| other.ptr_eq(buffer));
+        let index = self.buffers.iter().rposition(same).unwrap_or_else(|| {
+            self.buffers.push(Some(buffer.clone()));
+            self.buffers.len() - 1
+        });
+        index as u32
+    }
+
+    /// Appends the dictionary's values at `indices`, which are all in range; its bytes are shared.
+    pub(crate) fn append_gathered(&mut self, dictionary: &Self, indices: &[u32]) {
+        let start = self.values.views.len();
+        self.values.views.extend(indices.iter().map(|&index| dictionary.values.views[index as usize]));
+        if dictionary.only_short() {
+            return;
+        }
+        let mut from = u32::MAX;
+        let mut to = u32::MAX;
+        for position in start..self.values.views.len() {
+            let view = self.values.views[position];
+            if view_len(view) > INLINE {
+                let index = buffer_index(view) as u32;
+                if index != from {
+                    from = index;
+                    to = match &dictionary.buffers[index as usize] {
+                        Some(buffer) => self.share(buffer),
+                        None => continue,
+                    };
+                }
+                self.values.views[position] = with_buffer_index(view, to);
+            }
+        }
+    }
+
+    /// Appends values: long ones are copied into the arena, or keep pointing into shared buffers.
+    fn append_views(&mut self, source: &Self, views: impl Iterator<Item = u128>) -> Result<()> {
+        for view in views {
+            if view_len(view) <= INLINE {
+                self.values.views.push(view);
+            } else if let Some(Some(shared)) = source.buffers.get(buffer_index(view)) {
+                let index = self.share(shared);
+                self.values.views.push(with_buffer_index(view, index));
+            } else {
+                self.values.push(view_bytes(&view, &source.values.data))?;
+            }
+        }
+        self.seal_large();
+        Ok(())
+    }
+
+    /// Takes views and buffers.
+    pub(crate) fn take(&mut self) -> (Vec<u128>, Vec<ArrowBuffer>) {
+        let arena = std::mem::take(&mut self.values.data);
+        let capacity = arena.len();
+        let index = self.values.buffer_index as usize;
+        self.buffers[index] = Some(ArrowBuffer::from_vec(arena));
+        let mut buffers: Vec<_> = std::mem::take(&mut self.buffers).into_iter().flatten().collect();
+        // An empty arena at the end is no buffer; elsewhere it holds the place of its index.
+        if index + 1 == buffers.len() && capacity == 0 {
+            buffers.pop();
+        }
+        let views = std::mem::take(&mut self.values.views);
+        let rows = views.len();
+        self.clear();
+        self.values.views.reserve(rows);
+        self.values.data.reserve(capacity);
+        (views, buffers)
+    }
+}
+
+impl Buffer for ByteBuffer {
+    fn len(&self) -> usize {
+        self.values.views.len()
+    }
+
+    fn clear(&mut self) {
+        self.values.views.clear();
+        self.values.data.clear();
+        self.values.buffer_index = 0;
+        self.buffers.clear();
+        self.buffers.push(None);
+    }
+
+    fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
+        if source.only_short() {
+            let start = self.values.views.len();
+            if count == source.len() {
+                self.values.views.extend_from_slice(source.views());
+            } else {
+                self.values.views.resize(start + source.len(), 0);
+                u128::compact(kernels(), source.views(), words, &mut self.values.views[start..]);
+                self.values.views.truncate(start + count);
+            }
+            return Ok(());
+        }
+        self.append_views(source, ones(words).map(|position| source.values.views[position]))
+    }
+
+    fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()> {
+        let mut next = 0;
+        let views = (0..rows).map(|row| {
+            // NULL is the empty view.
+            if words[row / 64] >> (row % 64) & 1 == 0 {
+                return 0;
+            }
+            next += 1;
+            source.values.views[next - 1]
+        });
+        self.append_views(source, views)
+    }
+
+    /// After it, every long view points into a buffer that can be shared.
+    fn freeze(&mut self) {
+        if !self.values.data.is_empty() {
+            self.seal();
+        }
+    }
+}
+
+/// Bytes that a view holds itself.
+const INLINE: usize = 12;
+
+fn buffer_index(view: u128) -> usize {
+    (view >> 64) as u32 as usize
+}
+
+fn with_buffer_index(view: u128, index: u32) -> u128 {
+    view & !(u128::from(u32::MAX) << 64) | u128::from(index) << 64
+}
+
+/// Positions of the bits that are set.
+pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(index, &word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            Some(index * 64 + bit)
+        })
+    })
+}

@@ -1,0 +1,254 @@
+//! A column chunk as a cursor over rows: pages, levels and debts.
+
+use super::buffer::{BitBuffer, Buffer};
+use super::values::{Encodings, Values};
+use super::window::{Rows, Window};
+use crate::encoding::rle::Levels;
+use crate::error::{Error, Result};
+use crate::page::{PageBuffer, PageKind, PageReader};
+
+/// Data pages that a cursor has passed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PageCounts {
+    /// Pages that were loaded.
+    pub(crate) read: usize,
+    /// Pages that were skipped by their headers.
+    pub(crate) skipped: usize,
+    /// Bytes of the pages that were loaded, after decompression.
+    pub(crate) bytes: usize,
+}
+
+/// The cursor. It lags: what is skipped is owed until a value is asked for, and then passed over by whole pages, unread,
+/// where that will do.
+pub(crate) struct Cursor<E: Encodings> {
+    pages: Option<PageReader>,
+    page: PageBuffer,
+    values: Values<E>,
+    levels: Levels,
+    optional: bool,
+    /// Rows to pass over before the next that is read.
+    owed_rows: usize,
+    /// Values of the present page to pass over before the next that is read.
+    owed_values: usize,
+    /// Rows left in the present page, those owed included.
+    left: usize,
+    /// Of the segment being read.
+    validity: BitBuffer,
+    dense: E::Buffer,
+    counts: PageCounts,
+}
+
+impl<E: Encodings> Cursor<E> {
+    pub(crate) fn new(encodings: E, optional: bool) -> Self {
+        Self {
+            pages: None,
+            page: PageBuffer::default(),
+            values: Values::new(encodings),
+            levels: Levels::default(),
+            optional,
+            owed_rows: 0,
+            owed_values: 0,
+            left: 0,
+            validity: BitBuffer::default(),
+            dense: E::Buffer::default(),
+            counts: PageCounts::default(),
+        }
+    }
+
+    /// Pages so far.
+    pub(crate) fn counts(&self) -> PageCounts {
+        self.counts
+    }
+
+    /// Goes to another chunk.
+    pub(crate) fn start_chunk(&mut self, pages: PageReader) {
+        self.pages = Some(pages);
+        self.values.start_chunk();
+        self.owed_rows = 0;
+        self.owed_values = 0;
+        self.left = 0;
+    }
+
+    /// Passes over `rows` rows.
+    pub(crate) fn skip(&mut self, rows: usize) {
+        self.owed_rows += rows;
+    }
+
+    /// The dictionary's entries, if the chunk has had one so far.
+    pub(crate) fn values(&self) -> &Values<E> {
+        &self.values
+    }
+
+    /// Reads the next `rows` rows into `window`, in place of what it held.
+    pub(crate) fn read_window(&mut self, rows: usize, window: &mut Window<E::Buffer>) -> Result<()> {
+        window.clear();
+        window.rows = rows;
+        let mut left = rows;
+        while left > 0 {
+            let len = self.settle(left)?;
+            let set = self.read_levels_into(len, &mut window.validity)?;
+            window.nulls += len - set;
+            if set > 0 {
+                self.read_values(set, window).map_err(|error| self.at_page(error))?;
+            }
+            self.left -= len;
+            left -= len;
+        }
+        Ok(())
+    }
+
+    fn read_values(&mut self, set: usize, window: &mut Window<E::Buffer>) -> Result<()> {
+        self.settle_values()?;
+        let page = self.page.values();
+        if self.values.is_coded() && window.values.len() == 0 {
+            window.coded = true;
+            return self.values.read_indices(page, set, &mut window.indices);
+        }
+        // A page in another encoding follows: the window goes on with values.
+        self.values.decode_window(window)?;
+        self.values.read(page, set, &mut window.values)
+    }
+
+    /// Reads the next `rows` rows, their validity alone.
+    pub(crate) fn read_validity(&mut self, rows: usize, window: &mut Window<E::Buffer>) -> Result<()> {
+        window.clear();
+        window.rows = rows;
+        let mut left = rows;
+        while left > 0 {
+            let len = self.settle(left)?;
+            let set = self.read_levels_into(len, &mut window.validity)?;
+            window.nulls += len - set;
+            self.owed_values += set;
+            self.left -= len;
+            left -= len;
+        }
+        Ok(())
+    }
+
+    /// Appends the next `rows` rows to `out`.
+    pub(crate) fn read_rows(&mut self, rows: usize, out: &mut Rows<E::Buffer>) -> Result<()> {
+        let mut left = rows;
+        while left > 0 {
+            let len = self.settle(left)?;
+            self.read_segment(len, out).map_err(|error| self.at_page(error))?;
+            self.left -= len;
+            left -= len;
+        }
+        Ok(())
+    }
+
+    fn read_segment(&mut self, len: usize, out: &mut Rows<E::Buffer>) -> Result<()> {
+        let mut validity = std::mem::take(&mut self.validity);
+        validity.clear();
+        let set = self.read_levels_into(len, &mut validity)?;
+        self.settle_values()?;
+        let page = self.page.values();
+        if set == len {
+            self.values.read(page, set, &mut out.values)?;
+            out.append_validity(None, len);
+        } else {
+            self.dense.clear();
+            if set > 0 {
+                self.values.read(page, set, &mut self.dense)?;
+            }
+            out.values.append_spread(&self.dense, validity.words(), len)?;
+            out.append_validity(Some(validity.words()), len);
+        }
+        self.validity = validity;
+        Ok(())
+    }
+
+    /// Appends the validity of the next `len` rows of the page; the number of those that have a value.
+    fn read_levels_into(&mut self, len: usize, validity: &mut BitBuffer) -> Result<usize> {
+        if !self.optional {
+            return Ok(len);
+        }
+        if self.page.is_all_valid() {
+            validity.append_ones(len);
+            return Ok(len);
+        }
+        let (words, start) = validity.grow(len);
+        let levels = self.page.definition_levels();
+        self.levels.read(levels, len, words, start).map_err(|error| self.at_page(error))
+    }
+
+    fn settle_values(&mut self) -> Result<()> {
+        match std::mem::take(&mut self.owed_values) {
+            0 => Ok(()),
+            owed => self.values.skip(self.page.values(), owed),
+        }
+    }
+
+    /// Pays what is owed and goes to a page with rows; how many of the next `rows` rows it has.
+    fn settle(&mut self, rows: usize) -> Result<usize> {
+        loop {
+            if self.left == 0 {
+                self.next_page()?;
+            } else if self.owed_rows > 0 {
+                let len = self.owed_rows.min(self.left);
+                self.owed_rows -= len;
+                self.left -= len;
+                if self.left > 0 {
+                    let levels = self.page.definition_levels();
+                    self.owed_values += if self.optional && !self.page.is_all_valid() {
+                        self.levels.skip(levels, len).map_err(|error| self.at_page(error))?
+                    } else {
+                        len
+                    };
+                }
+            } else {
+                return Ok(rows.min(self.left));
+            }
+        }
+    }
+
+    /// Goes to the next page that has a row which is not owed, and loads it.
+    fn next_page(&mut self) -> Result<()> {
+        let Some(pages) = &mut self.pages else {
+            return Err(Error::corrupt("no column chunk"));
+        };
+        loop {
+            let Some(header) = pages.next_page()? else {
+                return Err(Error::corrupt("the column chunk has fewer rows than its row group"));
+            };
+            let rows = match header.kind {
+                PageKind::DataV1 { num_values, .. } | PageKind::DataV2 { num_values, .. } => num_values,
+                PageKind::Dictionary { .. } => {
+                    pages.load(&mut self.page)?;
+                    let page = &self.page;
+                    self.values.read_dictionary(page).map_err(|error| error.at_page(pages.page_index()))?;
+                    continue;
+                }
+                PageKind::Other => continue,
+            };
+            if rows <= self.owed_rows {
+                self.owed_rows -= rows;
+                self.counts.skipped += 1;
+                continue;
+            }
+            pages.load(&mut self.page)?;
+            self.counts.read += 1;
+            self.counts.bytes += header.uncompressed_size;
+            self.left = rows;
+            self.owed_values = 0;
+            let page = &self.page;
+            if self.optional {
+                self.levels.reset();
+            }
+            // A page of NULLs alone may lack value bytes, even a header: nothing is parsed before a value is asked for.
+            return if page.values().is_empty() {
+                self.values.start_empty_page();
+                Ok(())
+            } else {
+                self.values.start_page(page).map_err(|error| error.at_page(pages.page_index()))
+            };
+        }
+    }
+
+    fn at_page(&self, error: Error) -> Error {
+        match &self.pages {
+            Some(pages) => error.at_page(pages.page_index()),
+            None => error,
+        }
+    }
+}

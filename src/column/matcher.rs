@@ -1,0 +1,240 @@
+//! Sets of values made ready to test windows.
+
+use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use crate::encoding::byte_array::{make_inline_view, view_len};
+use crate::error::{Error, Result};
+use crate::kernels::{self, Lane, Value, kernels};
+use crate::predicate::{BytesSet, IntSet, ValueSet};
+
+/// Tests the values of one physical type.
+pub(crate) trait Matcher<B: Buffer>: Send + Sized {
+    /// # Errors
+    /// If the set is of another type.
+    fn new(set: &ValueSet) -> Result<Self>;
+
+    /// Sets the bit of each value that is in the set; overwrites `words`, one word for 64 values.
+    fn select(&self, values: &B, words: &mut [u64]);
+
+    /// Whether every value is in the set.
+    fn is_all(&self) -> bool;
+}
+
+#[cold]
+fn wrong_type() -> Error {
+    Error::unsupported("predicate on a column of another type")
+}
+
+/// Intervals up to which each is compared in turn.
+const FEW: usize = 8;
+
+/// Widest span of a set that is kept as a bitmap: it stays in the L1 cache.
+const BITMAP_BITS: u64 = 1 << 16;
+
+/// Tests integers.
+pub(crate) enum IntMatcher<T> {
+    All,
+    /// Few intervals, inverted or not.
+    Ranges { ranges: Vec<(T, T)>, inverted: bool },
+    /// A bit for each value from `base` on, and one answer for all others.
+    Bitmap { base: i64, words: Vec<u64>, outside: bool },
+    /// Sorted intervals.
+    Search(IntSet),
+}
+
+/// The least value of a lane.
+fn lowest<T: Lane>() -> i64 {
+    i64::MIN >> (64 - T::BITS)
+}
+
+/// All values of a lane.
+fn domain<T: Lane>() -> IntSet {
+    IntSet::closed(lowest::<T>(), !lowest::<T>())
+}
+
+impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
+    fn new(set: &ValueSet) -> Result<Self> {
+        let set = match set {
+            ValueSet::None => return Ok(Self::Ranges { ranges: Vec::new(), inverted: false }),
+            ValueSet::All => return Ok(Self::All),
+            ValueSet::Ints(set) => set.intersection(&domain::<T>()),
+            ValueSet::Bytes(_) => return Err(wrong_type()),
+        };
+        let clamp = |set: &IntSet| -> Vec<(T, T)> {
+            set.closed_intervals().map(|(low, high)| (T::wrap(low), T::wrap(high))).collect()
+        };
+        let outside = set.clone().complement().intersection(&domain::<T>());
+        if outside.is_none() {
+            return Ok(Self::All);
+        }
+        let (ranges, holes) = (clamp(&set), clamp(&outside));
+        if ranges.len().min(holes.len()) <= FEW {
+            let inverted = holes.len() < ranges.len();
+            return Ok(Self::Ranges { ranges: if inverted { holes } else { ranges }, inverted });
+        }
+        // What the unbounded ends have in common is answered outside the bitmap.
+        let outside = set.contains(&lowest::<T>());
+        let listed = if outside { set.clone().complement() } else { set.clone() };
+        let bounds = listed.closed_intervals().fold(None, |bounds: Option<(i64, i64)>, (low, high)| {
+            Some((bounds.map_or(low, |(first, _)| first), high))
+        });
+        if let Some((low, high)) = bounds
+            && let Some(span) = high.checked_sub(low)
+            && (span as u64) < BITMAP_BITS
+        {
+            let mut words = vec![if outside { u64::MAX } else { 0 }; span as usize / 64 + 1];
+            for (first, last) in listed.closed_intervals() {
+                for bit in (first - low)..=(last - low) {
+                    words[bit as usize / 64] ^= 1 << (bit % 64);
+                }
+            }
+            return Ok(Self::Bitmap { base: low, words, outside });
+        }
+        Ok(Self::Search(set))
+    }
+
+    fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
+    fn select(&self, values: &Vec<T>, words: &mut [u64]) {
+        match self {
+            Self::All => {
+                words.fill(0);
+                kernels::set_range(words, 0, values.len());
+            }
+            Self::Ranges { ranges, inverted } => {
+                match ranges.split_first() {
+                    None => words.fill(0),
+                    Some((&(low, high), rest)) => {
+                        T::in_range(kernels(), values, low, high, words);
+                        let mut more = [0; crate::predicate::WINDOW_ROWS / 64];
+                        for &(low, high) in rest {
+                            for (values, words) in values.chunks(more.len() * 64).zip(words.chunks_mut(more.len())) {
+                                T::in_range(kernels(), values, low, high, &mut more);
+                                words.iter_mut().zip(&more).for_each(|(word, more)| *word |= more);
+                            }
+                        }
+                    }
+                }
+                if *inverted {
+                    invert(words, values.len());
+                }
+            }
+            Self::Bitmap { base, words: bitmap, outside } => select_by(values, words, |&value| {
+                let bit = value.widen().wrapping_sub(*base) as u64;
+                bitmap.get((bit / 64) as usize).map_or(*outside, |word| word >> (bit % 64) & 1 == 1)
+            }),
+            Self::Search(set) => select_by(values, words, |&value| set.contains(&value.widen())),
+        }
+    }
+}
+
+/// Sets the bit of each value that is `inside`.
+fn select_by<V>(values: &[V], words: &mut [u64], inside: impl Fn(&V) -> bool) {
+    for (values, word) in values.chunks(64).zip(words) {
+        *word = values.iter().enumerate().fold(0, |word, (bit, value)| word | u64::from(inside(value)) << bit);
+    }
+}
+
+fn invert(words: &mut [u64], len: usize) {
+    words.iter_mut().for_each(|word| *word = !*word);
+    if let Some(last) = words.get_mut(len / 64) {
+        *last &= (1 << (len % 64)) - 1;
+    }
+}
+
+/// Tests byte arrays.
+pub(crate) enum ByteMatcher {
+    All,
+    None,
+    /// A few values that fit into their views: equal views are equal values.
+    Views { views: Vec<u128>, inverted: bool },
+    /// Sorted intervals.
+    Search(BytesSet),
+}
+
+impl Matcher<ByteBuffer> for ByteMatcher {
+    fn new(set: &ValueSet) -> Result<Self> {
+        let set = match set {
+            ValueSet::None => return Ok(Self::None),
+            ValueSet::All => return Ok(Self::All),
+            ValueSet::Bytes(set) => set,
+            ValueSet::Ints(_) => return Err(wrong_type()),
+        };
+        let views = |set: &BytesSet| -> Option<Vec<u128>> {
+            let points = set.as_points()?;
+            (points.len() <= FEW).then_some(())?;
+            points.into_iter().map(make_inline_view).collect()
+        };
+        Ok(if set.is_all() {
+            Self::All
+        } else if set.is_none() {
+            Self::None
+        } else if let Some(views) = views(set) {
+            Self::Views { views, inverted: false }
+        } else if let Some(views) = views(&set.clone().complement()) {
+            Self::Views { views, inverted: true }
+        } else {
+            Self::Search(set.clone())
+        })
+    }
+
+    fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
+    fn select(&self, values: &ByteBuffer, words: &mut [u64]) {
+        match self {
+            Self::None => words.fill(0),
+            Self::All => {
+                words.fill(0);
+                kernels::set_range(words, 0, values.len());
+            }
+            Self::Views { views, inverted } => {
+                match views.as_slice() {
+                    [one] => select_by(values.views(), words, |view| view == one),
+                    [one, two] => select_by(values.views(), words, |view| (view == one) | (view == two)),
+                    many => select_by(values.views(), words, |view| many.contains(view)),
+                }
+                if *inverted {
+                    invert(words, values.len());
+                }
+            }
+            Self::Search(set) => select_by(values.views(), words, |view| {
+                debug_assert!(view_len(*view) < usize::MAX);
+                set.contains(values.bytes(view))
+            }),
+        }
+    }
+}
+
+/// Tests booleans.
+pub(crate) struct BitMatcher {
+    on_false: bool,
+    on_true: bool,
+}
+
+impl Matcher<BitBuffer> for BitMatcher {
+    fn new(set: &ValueSet) -> Result<Self> {
+        Ok(match set {
+            ValueSet::None => Self { on_false: false, on_true: false },
+            ValueSet::All => Self { on_false: true, on_true: true },
+            ValueSet::Ints(set) => Self { on_false: set.contains(&0), on_true: set.contains(&1) },
+            ValueSet::Bytes(_) => return Err(wrong_type()),
+        })
+    }
+
+    fn is_all(&self) -> bool {
+        self.on_false && self.on_true
+    }
+
+    fn select(&self, values: &BitBuffer, words: &mut [u64]) {
+        let mask = |on: bool| if on { u64::MAX } else { 0 };
+        for (word, bits) in words.iter_mut().zip(values.words()) {
+            *word = bits & mask(self.on_true) | !bits & mask(self.on_false);
+        }
+        if let Some(last) = words.get_mut(values.len() / 64) {
+            *last &= (1 << (values.len() % 64)) - 1;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Floor 4: a column of a file as a cursor over rows that filters and gathers.
+//!
+//! A [`Column`] lives as long as the scan of its file. For each row group it gets a column chunk; for each window it is
+//! skipped, read into its window, filtered, or appended to the array that it builds. It acts late: rows that are
+//! skipped are only counted, and the debt is settled when the column is next asked for a value.
+//!
+//! | file | job |
+//! |---|---|
+//! | `kind` | which pairs of Parquet and Arrow types are read here, and in which domain they are filtered |
+//! | `buffer` | dense values of one physical type, and how survivors move from one buffer to another |
+//! | `values` | the decoders of one physical type, over all its encodings |
+//! | `window` | rows on their way: a window for the predicates, and the survivors |
+//! | `cursor` | pages, levels and debts of one column chunk |
+//! | `matcher` | a set of values made ready to test windows |
+//! | `reader` | the column itself: cursor, window, matchers and builder |
+//! | `array` | dense values and validity to Arrow arrays |
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+
+use crate::error::Result;
+use crate::page::PageReader;
+use crate::predicate::{Matches, Selection};
+
+mod array;
+mod buffer;
+mod cursor;
+mod kind;
+mod matcher;
+mod reader;
+mod values;
+mod window;
+
+pub(crate) use cursor::PageCounts;
+pub(crate) use kind::ColumnKind;
+pub use kind::Domain;
+pub(crate) use reader::open;
+
+/// A column over all row groups of a file. See the module's documentation.
+pub(crate) trait Column: Send {
+    /// Goes to the chunk of the next row group; debts of the one before are dropped.
+    fn start_chunk(&mut self, pages: PageReader);
+
+    /// Registers a condition; the slot that comes back names it in [`Column::filter`].
+    ///
+    /// Conditions come and go with row groups: [`Column::clear_conditions`].
+    fn add_condition(&mut self, matches: &Matches) -> Result<usize>;
+
+    /// Forgets all conditions, and that values are needed.
+    fn clear_conditions(&mut self);
+
+    /// Passes over `rows` rows; decodes nothing.
+    fn skip(&mut self, rows: usize);
+
+    /// Reads the next `rows` rows (at most a window) into the window.
+    ///
+    /// # Errors
+    /// If the bytes are corrupt, or the chunk has fewer rows.
+    fn read_window(&mut self, rows: usize) -> Result<()>;
+
+    /// Has values read into the window even if all conditions are NULL tests.
+    fn need_values(&mut self);
+
+    /// Keeps of `selection` the rows of the window that meet the condition in `slot`.
+    fn filter(&mut self, slot: usize, selection: &mut Selection);
+
+    /// Makes [`Column::integers`] answer for the window.
+    ///
+    /// # Errors
+    /// If the window's indices cannot be decoded.
+    fn prepare_integers(&mut self) -> Result<()>;
+
+    /// The window's values with a place for each row, and the validity words (None: no NULL).
+    ///
+    /// # Errors
+    /// If the column is not of integers.
+    fn integers(&self) -> Result<Integers<'_>>;
+
+    /// Appends the selected rows of the window to the array that is being built.
+    fn append_window(&mut self, selection: &Selection) -> Result<()>;
+
+    /// Reads the next `selection.len()` rows and appends the selected ones to the array that is being built.
+    fn append(&mut self, selection: &Selection) -> Result<()>;
+
+    /// The rows that were appended, as an array; starts the next one.
+    fn finish(&mut self) -> Result<ArrayRef>;
+
+    /// Pages so far, over all chunks.
+    fn page_counts(&self) -> PageCounts;
+
+    /// The path of the column, for errors.
+    fn path(&self) -> &Arc<str>;
+}
+
+/// A window of integers, one for each row; those of NULL rows mean nothing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Integers<'a> {
+    /// INT32.
+    I32(&'a [i32], Option<&'a [u64]>),
+    /// INT64.
+    I64(&'a [i64], Option<&'a [u64]>),
+}
+
+impl<'a> Integers<'a> {
+    /// The validity words; None if no row is NULL.
+    pub(crate) fn validity(self) -> Option<&'a [u64]> {
+        match self {
+            Self::I32(_, validity) | Self::I64(_, validity) => validity,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The column itself: cursor, window, conditions and the rows that are gathered.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use parquet::basic::Type as PhysicalType;
+
+use super::array::FinishRows;
+use super::buffer::{BitBuffer, Buffer};
+use super::cursor::Cursor;
+use super::matcher::Matcher;
+use super::values::{BitEncodings, ByteEncodings, Encodings, FixedEncodings};
+use super::window::{Rows, Window};
+use super::{Column, ColumnKind, Domain, Integers, PageCounts};
+use crate::error::{Error, Result};
+use crate::kernels::{self, kernels};
+use crate::page::PageReader;
+use crate::predicate::{Matches, Selection, ValueSet, WINDOW_ROWS};
+
+/// Opens a column; it has no chunk yet.
+///
+/// # Errors
+/// If its physical type is not read here.
+pub(crate) fn open(kind: &ColumnKind) -> Result<Box<dyn Column>> {
+    let kind = kind.clone();
+    Ok(match kind.physical {
+        PhysicalType::BOOLEAN => Box::new(Reader::new(BitEncodings::default(), kind)),
+        PhysicalType::INT32 => Box::new(Reader::new(FixedEncodings::<i32>::new(true), kind)),
+        PhysicalType::INT64 => Box::new(Reader::new(FixedEncodings::<i64>::new(true), kind)),
+        PhysicalType::FLOAT => Box::new(Reader::new(FixedEncodings::<i32>::new(false), kind)),
+        PhysicalType::DOUBLE => Box::new(Reader::new(FixedEncodings::<i64>::new(false), kind)),
+        PhysicalType::BYTE_ARRAY => {
+            let utf8 = kind.domain() == Domain::Bytes { utf8: true };
+            Box::new(Reader::new(ByteEncodings::new(utf8), kind))
+        }
+        other => return Err(Error::unsupported(format!("physical type {other}"))),
+    })
+}
+
+/// A condition, and the verdict on each entry of the dictionary once a window of indices has asked for it.
+struct Condition<M> {
+    matcher: M,
+    nulls: bool,
+    entries: Option<Vec<u64>>,
+}
+
+struct Reader<E: Encodings> {
+    kind: ColumnKind,
+    cursor: Cursor<E>,
+    window: Window<E::Buffer>,
+    conditions: Vec<Condition<E::Matcher>>,
+    /// Whether anything but NULL tests looks at the window.
+    reads_values: bool,
+    rows: Rows<E::Buffer>,
+    /// The window with a place for each row.
+    spread: E::Buffer,
+    dense: E::Buffer,
+    indices: Vec<u32>,
+}
+
+type Words = [u64; WINDOW_ROWS / 64];
+
+impl<E: Encodings> Reader<E>
+where
+    E::Buffer: FinishRows,
+{
+    fn new(encodings: E, kind: ColumnKind) -> Self {
+        Self {
+            cursor: Cursor::new(encodings, kind.optional),
+            kind,
+            window: Window::new(),
+            conditions: Vec::new(),
+            reads_values: false,
+            rows: Rows::new(),
+            spread: E::Buffer::default(),
+            dense: E::Buffer::default(),
+            indices: Vec::new(),
+        }
+    }
+
+    fn named(&self, error: Error) -> Error {
+        error.at_column(&self.kind.path)
+    }
+
+    /// Writes which of the window's values meet the condition.
+    fn select_values(&mut self, slot: usize, words: &mut [u64]) {
+        let Some(condition) = self.conditions.get_mut(slot) else { return };
+        if !self.window.coded {
+            return condition.matcher.select(&self.window.values, words);
+        }
+        let entries = condition.entries.get_or_insert_with(|| {
+            let dictionary = self.cursor.values().dictionary();
+            let len = dictionary.map_or(0, Buffer::len);
+            let mut verdicts = vec![0; len.div_ceil(64)];
+            if let Some(dictionary) = dictionary {
+                condition.matcher.select(dictionary, &mut verdicts);
+            }
+            verdicts
+        });
+        match entries.as_slice() {
+            // The whole dictionary's verdicts fit into a register.
+            &[verdicts] => select_indices(&self.window.indices, words, |index| verdicts >> (index % 64) & 1),
+            verdicts => select_indices(&self.window.indices, words, |index| {
+                verdicts.get(index as usize / 64).map_or(0, |word| word >> (index % 64) & 1)
+            }),
+        }
+    }
+
+    fn read_window_inner(&mut self, rows: usize) -> Result<()> {
+        if self.reads_values {
+            self.cursor.read_window(rows, &mut self.window)
+        } else {
+            self.cursor.read_validity(rows, &mut self.window)
+        }
+    }
+
+    fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
+        let window = &self.window;
+        let count = selection.count();
+        let Some(validity) = window.validity() else {
+            if window.coded {
+                self.indices.clear();
+                self.indices.append_selected(&window.indices, selection.words(), count)?;
+                self.cursor.values().gather(&self.indices, &mut self.rows.values)?;
+            } else {
+                self.rows.values.append_selected(&window.values, selection.words(), count)?;
+            }
+            self.rows.append_validity(None, count);
+            return Ok(());
+        };
+        // Which of the dense values are selected, and which of the selected rows have one.
+        let (mut of_values, mut of_rows): (Words, Words) = ([0; _], [0; _]);
+        kernels().pext_words(selection.words(), validity, &mut of_values);
+        kernels().pext_words(validity, selection.words(), &mut of_rows);
+        let values = of_values.iter().map(|word| word.count_ones() as usize).sum();
+        let words = (window.rows - window.nulls).div_ceil(64);
+        self.dense.clear();
+        if window.coded {
+            self.indices.clear();
+            self.indices.append_selected(&window.indices, &of_values[..words], values)?;
+            self.cursor.values().gather(&self.indices, &mut self.dense)?;
+        } else {
+            self.dense.append_selected(&window.values, &of_values[..words], values)?;
+        }
+        self.rows.values.append_spread(&self.dense, &of_rows[..count.div_ceil(64)], count)?;
+        self.rows.append_validity(Some(&of_rows), count);
+        Ok(())
+    }
+
+    fn append_inner(&mut self, selection: &Selection) -> Result<()> {
+        let Some((first, last)) = selection.bounds() else {
+            self.cursor.skip(selection.len());
+            return Ok(());
+        };
+        let (from, to) = (first, last + 1);
+        self.cursor.skip(from);
+        if selection.count() == to - from {
+            self.cursor.read_rows(to - from, &mut self.rows)?;
+        } else {
+            self.cursor.read_window(to - from, &mut self.window)?;
+            self.append_window_inner(&selection.slice(from, to))?;
+        }
+        self.cursor.skip(selection.len() - to);
+        Ok(())
+    }
+}
+
+fn select_indices(indices: &[u32], words: &mut [u64], verdict: impl Fn(u32) -> u64) {
+    for (indices, word) in indices.chunks(64).zip(words) {
+        *word = indices.iter().enumerate().fold(0, |word, (bit, &index)| word | verdict(index) << bit);
+    }
+}
+
+impl<E: Encodings> Column for Reader<E>
+where
+    E::Buffer: FinishRows,
+{
+    fn start_chunk(&mut self, pages: PageReader) {
+        self.cursor.start_chunk(pages);
+        for condition in &mut self.conditions {
+            condition.entries = None;
+        }
+    }
+
+    fn add_condition(&mut self, matches: &Matches) -> Result<usize> {
+        let matcher = E::Matcher::new(&matches.values).map_err(|error| self.named(error))?;
+        self.reads_values |= !matches!(matches.values, ValueSet::All | ValueSet::None);
+        self.conditions.push(Condition { matcher, nulls: matches.nulls, entries: None });
+        Ok(self.conditions.len() - 1)
+    }
+
+    fn clear_conditions(&mut self) {
+        self.conditions.clear();
+        self.reads_values = false;
+    }
+
+    fn need_values(&mut self) {
+        self.reads_values = true;
+    }
+
+    fn skip(&mut self, rows: usize) {
+        self.cursor.skip(rows);
+    }
+
+    fn read_window(&mut self, rows: usize) -> Result<()> {
+        self.read_window_inner(rows).map_err(|error| self.named(error))
+    }
+
+    fn filter(&mut self, slot: usize, selection: &mut Selection) {
+        let mut words: Words = [0; _];
+        let values = self.window.rows - self.window.nulls;
+        let nulls = self.conditions.get(slot).is_some_and(|condition| condition.nulls);
+        if self.reads_values {
+            self.select_values(slot, &mut words[..values.div_ceil(64)]);
+        } else if let Some(condition) = self.conditions.get(slot)
+            && condition.matcher.is_all()
+        {
+            kernels::set_range(&mut words, 0, values);
+        }
+        match self.window.validity() {
+            None => selection.narrow(&words),
+            Some(validity) => {
+                let mut rows: Words = [0; _];
+                kernels().pdep_words(&words, validity, &mut rows);
+                if nulls {
+                    // Bits beyond the window stay clear in the selection.
+                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
+                }
+                selection.narrow(&rows);
+            }
+        }
+    }
+
+    fn prepare_integers(&mut self) -> Result<()> {
+        let result = self.cursor.values().decode_window(&mut self.window).and_then(|()| {
+            self.spread.clear();
+            match self.window.validity() {
+                None => Ok(()),
+                Some(validity) => self.spread.append_spread(&self.window.values, validity, self.window.rows),
+            }
+        });
+        result.map_err(|error| self.named(error))
+    }
+
+    fn integers(&self) -> Result<Integers<'_>> {
+        let validity = self.window.validity();
+        let values = if validity.is_some() { &self.spread } else { &self.window.values };
+        values.integers(validity).ok_or_else(|| self.named(Error::unsupported("comparison of a column of no integers")))
+    }
+
+    fn append_window(&mut self, selection: &Selection) -> Result<()> {
+        self.append_window_inner(selection).map_err(|error| self.named(error))
+    }
+
+    fn append(&mut self, selection: &Selection) -> Result<()> {
+        self.append_inner(selection).map_err(|error| self.named(error))
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let validity = self.rows.validity.take();
+        let nulls = validity.map(|mut bits: BitBuffer| arrow::buffer::NullBuffer::new(bits.take()));
+        self.rows.values.finish(nulls, &self.kind.output).map_err(|error| self.named(error))
+    }
+
+    fn page_counts(&self) -> PageCounts {
+        self.cursor.counts()
+    }
+
+    fn path(&self) -> &Arc<str> {
+        &self.kind.path
+    }
+}

@@ -1,0 +1,355 @@
+//! The decoders of one physical type, over all its encodings.
+
+use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
+use super::window::Window;
+use crate::encoding::boolean::{PlainBoolean, RleBoolean};
+use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
+use crate::encoding::delta_byte_array::DeltaByteArray;
+use crate::encoding::delta_length_byte_array::DeltaLengthByteArray;
+use crate::encoding::dictionary::Indices;
+use crate::encoding::plain::{Fixed, PlainByteArray, PlainFixed};
+use crate::error::{Error, Result};
+use crate::kernels::{Lane, Value, kernels};
+use crate::page::{Encoding, PageBuffer};
+
+/// The encodings of one physical type but dictionaries, which [`Values`] adds for all.
+pub(crate) trait Encodings: Send {
+    /// Where values go.
+    type Buffer: Buffer;
+    /// What tests them.
+    type Matcher: Matcher<Self::Buffer>;
+
+    /// Starts the value bytes of a page.
+    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()>;
+
+    /// Appends the next `count` values.
+    fn read(&mut self, page: &[u8], count: usize, out: &mut Self::Buffer) -> Result<()>;
+
+    /// Passes over `count` values.
+    fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
+
+    /// Appends the entries of a dictionary at `indices`, which are all in range.
+    fn gather(dictionary: &Self::Buffer, indices: &[u32], out: &mut Self::Buffer) -> Result<()>;
+}
+
+/// The values of a column chunk, page after page.
+pub(crate) struct Values<E: Encodings> {
+    encodings: E,
+    indices: Indices,
+    dictionary: Option<E::Buffer>,
+    /// Whether the present page holds indices into the dictionary.
+    coded: bool,
+    /// Whether the present page has no value bytes, as one of NULLs alone may.
+    is_empty: bool,
+    scratch: Vec<u32>,
+}
+
+impl<E: Encodings> Values<E> {
+    pub(crate) fn new(encodings: E) -> Self {
+        Self { encodings, indices: Indices::default(), dictionary: None, coded: false, is_empty: false, scratch: Vec::new() }
+    }
+
+    /// Forgets the dictionary of the chunk before.
+    pub(crate) fn start_chunk(&mut self) {
+        self.dictionary = None;
+        self.coded = false;
+    }
+
+    /// Reads the dictionary page of the chunk.
+    pub(crate) fn read_dictionary(&mut self, page: &PageBuffer) -> Result<()> {
+        if self.dictionary.is_some() {
+            return Err(Error::corrupt("second dictionary page in a column chunk"));
+        }
+        let entries = page.num_values();
+        // Every entry takes a byte at least, so that the count is checked before anything is sized by it.
+        if entries > page.values().len() {
+            return Err(Error::corrupt(format!(
+                "dictionary of {entries} entries in a page of {} bytes",
+                page.values().len()
+            )));
+        }
+        let mut dictionary = E::Buffer::default();
+        self.encodings.start(Encoding::Plain, page.values())?;
+        self.encodings.read(page.values(), entries, &mut dictionary)?;
+        dictionary.freeze();
+        self.dictionary = Some(dictionary);
+        Ok(())
+    }
+
+    /// Starts a data page without value bytes.
+    pub(crate) fn start_empty_page(&mut self) {
+        self.coded = false;
+        self.is_empty = true;
+    }
+
+    /// Starts a data page.
+    pub(crate) fn start_page(&mut self, page: &PageBuffer) -> Result<()> {
+        self.is_empty = false;
+        self.coded = page.encoding().is_dictionary();
+        if self.coded {
+            self.indices.reset(page.values())
+        } else {
+            self.encodings.start(page.encoding(), page.values())
+        }
+    }
+
+    /// Whether the present page holds indices into the dictionary.
+    pub(crate) fn is_coded(&self) -> bool {
+        self.coded
+    }
+
+    /// The entries of the dictionary, if the chunk has had one so far.
+    pub(crate) fn dictionary(&self) -> Option<&E::Buffer> {
+        self.dictionary.as_ref()
+    }
+
+    /// Appends the next `count` values.
+    pub(crate) fn read(&mut self, page: &[u8], count: usize, out: &mut E::Buffer) -> Result<()> {
+        if !self.coded {
+            self.check_present(count)?;
+            return self.encodings.read(page, count, out);
+        }
+        let mut indices = std::mem::take(&mut self.scratch);
+        indices.clear();
+        let result = self.read_indices(page, count, &mut indices).and_then(|()| self.gather(&indices, out));
+        self.scratch = indices;
+        result
+    }
+
+    /// Appends the next `count` indices, all in range of the dictionary.
+    pub(crate) fn read_indices(&mut self, page: &[u8], count: usize, out: &mut Vec<u32>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + count, 0);
+        self.indices.read(page, &mut out[start..])?;
+        let entries = self.dictionary.as_ref().map_or(0, Buffer::len);
+        let highest = out[start..].iter().fold(0, |highest: u32, &index| highest.max(index));
+        if count > 0 && highest as usize >= entries {
+            return Err(Error::corrupt(format!("index {highest} into a dictionary of {entries} entries")));
+        }
+        Ok(())
+    }
+
+    /// Appends the entries of the dictionary at `indices`, which came from [`Values::read_indices`].
+    pub(crate) fn gather(&self, indices: &[u32], out: &mut E::Buffer) -> Result<()> {
+        match &self.dictionary {
+            Some(dictionary) => E::gather(dictionary, indices, out),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts values in the place of a window's indices.
+    pub(crate) fn decode_window(&self, window: &mut Window<E::Buffer>) -> Result<()> {
+        if std::mem::take(&mut window.coded) {
+            self.gather(&window.indices, &mut window.values)?;
+        }
+        Ok(())
+    }
+
+    /// Passes over `count` values.
+    pub(crate) fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        self.check_present(count)?;
+        if self.coded { self.indices.skip(page, count) } else { self.encodings.skip(page, count) }
+    }
+
+    fn check_present(&self, count: usize) -> Result<()> {
+        if self.is_empty && count > 0 {
+            return Err(Error::corrupt(format!("{count} values in a page without value bytes")));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn not_for(encoding: Encoding, physical: &str) -> Error {
+    Error::unsupported(format!("{encoding} page of a {physical} column"))
+}
+
+/// What [`FixedEncodings`] needs of `i32` and `i64`.
+pub(crate) trait Number: Lane + Value + Fixed {}
+
+impl<T: Lane + Value + Fixed> Number for T {}
+
+/// INT32 and FLOAT, INT64 and DOUBLE: the bits are what is moved.
+pub(crate) struct FixedEncodings<T: Number> {
+    delta: DeltaBinaryPacked<T>,
+    plain: PlainFixed<T>,
+    is_delta: bool,
+    /// Floating point has no DELTA_BINARY_PACKED.
+    integers: bool,
+}
+
+impl<T: Number> FixedEncodings<T> {
+    pub(crate) fn new(integers: bool) -> Self {
+        Self { delta: DeltaBinaryPacked::default(), plain: PlainFixed::default(), is_delta: false, integers }
+    }
+}
+
+impl<T: Number> Encodings for FixedEncodings<T> {
+    type Buffer = Vec<T>;
+    type Matcher = IntMatcher<T>;
+
+    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+        self.is_delta = encoding == Encoding::DeltaBinaryPacked;
+        match encoding {
+            Encoding::Plain => self.plain.reset(),
+            Encoding::DeltaBinaryPacked if self.integers => self.delta.reset(page)?,
+            other => return Err(not_for(other, if self.integers { "integer" } else { "floating-point" })),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, page: &[u8], count: usize, out: &mut Vec<T>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + count, T::default());
+        let out = &mut out[start..];
+        if self.is_delta { self.delta.read(page, out) } else { self.plain.read(page, out) }
+    }
+
+    fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        if self.is_delta { self.delta.skip(page, count) } else { self.plain.skip(page, count) }
+    }
+
+    fn gather(dictionary: &Vec<T>, indices: &[u32], out: &mut Vec<T>) -> Result<()> {
+        let start = out.len();
+        out.resize(start + indices.len(), T::default());
+        if T::gather(kernels(), dictionary, indices, &mut out[start..]) {
+            Ok(())
+        } else {
+            Err(Error::corrupt("index beyond the dictionary"))
+        }
+    }
+}
+
+/// BYTE_ARRAY.
+pub(crate) struct ByteEncodings {
+    plain: PlainByteArray,
+    delta_length: DeltaLengthByteArray,
+    delta: DeltaByteArray,
+    encoding: Encoding,
+    /// Whether values have to be UTF-8.
+    utf8: bool,
+    /// Whether those of the present page are known to be.
+    is_ascii: bool,
+}
+
+impl ByteEncodings {
+    pub(crate) fn new(utf8: bool) -> Self {
+        Self {
+            plain: PlainByteArray::default(),
+            delta_length: DeltaLengthByteArray::default(),
+            delta: DeltaByteArray::default(),
+            encoding: Encoding::Plain,
+            utf8,
+            is_ascii: false,
+        }
+    }
+
+    fn validate(out: &ByteBuffer, start: usize) -> Result<()> {
+        for view in &out.views()[start..] {
+            if simdutf8::basic::from_utf8(out.bytes(view)).is_err() {
+                return Err(Error::corrupt("a string is not UTF-8"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Byte arrays that are read at once: between two calls an arena that has grown large can be sealed.
+const BYTE_ARRAYS_AT_ONCE: usize = 1024;
+
+impl Encodings for ByteEncodings {
+    type Buffer = ByteBuffer;
+    type Matcher = ByteMatcher;
+
+    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+        self.encoding = encoding;
+        match encoding {
+            Encoding::Plain => self.plain.reset(page),
+            Encoding::DeltaLengthByteArray => self.delta_length.reset(page)?,
+            Encoding::DeltaByteArray => self.delta.reset(page, false)?,
+            other => return Err(not_for(other, "BYTE_ARRAY")),
+        }
+        self.is_ascii = self.utf8
+            && match encoding {
+                Encoding::Plain => self.plain.is_ascii(),
+                Encoding::DeltaLengthByteArray => self.delta_length.is_ascii(),
+                _ => self.delta.is_ascii(),
+            };
+        Ok(())
+    }
+
+    fn read(&mut self, page: &[u8], count: usize, out: &mut ByteBuffer) -> Result<()> {
+        let start = out.len();
+        let mut left = count;
+        while left > 0 {
+            let some = left.min(BYTE_ARRAYS_AT_ONCE);
+            match self.encoding {
+                Encoding::DeltaLengthByteArray => self.delta_length.read(page, some, out.sink())?,
+                Encoding::DeltaByteArray => self.delta.read(page, some, out.sink())?,
+                _ => self.plain.read(page, some, out.sink())?,
+            }
+            out.seal_large();
+            left -= some;
+        }
+        if self.utf8 && !self.is_ascii { Self::validate(out, start) } else { Ok(()) }
+    }
+
+    fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        match self.encoding {
+            Encoding::DeltaLengthByteArray => self.delta_length.skip(page, count),
+            Encoding::DeltaByteArray => self.delta.skip(page, count),
+            _ => self.plain.skip(page, count),
+        }
+    }
+
+    fn gather(dictionary: &ByteBuffer, indices: &[u32], out: &mut ByteBuffer) -> Result<()> {
+        out.append_gathered(dictionary, indices);
+        Ok(())
+    }
+}
+
+/// BOOLEAN.
+#[derive(Default)]
+pub(crate) struct BitEncodings {
+    plain: PlainBoolean,
+    rle: RleBoolean,
+    is_rle: bool,
+}
+
+impl Encodings for BitEncodings {
+    type Buffer = BitBuffer;
+    type Matcher = BitMatcher;
+
+    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+        self.is_rle = encoding == Encoding::Rle;
+        match encoding {
+            Encoding::Plain => self.plain.reset(),
+            Encoding::Rle => self.rle.reset(page)?,
+            other => return Err(not_for(other, "BOOLEAN")),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, page: &[u8], count: usize, out: &mut BitBuffer) -> Result<()> {
+        let (words, start) = out.grow(count);
+        if self.is_rle {
+            self.rle.read(page, count, words, start)
+        } else {
+            self.plain.read(page, count, words, start)
+        }
+    }
+
+    fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        if self.is_rle { self.rle.skip(page, count) } else { self.plain.skip(page, count) }
+    }
+
+    fn gather(dictionary: &BitBuffer, indices: &[u32], out: &mut BitBuffer) -> Result<()> {
+        let (words, start) = out.grow(indices.len());
+        for (position, &index) in (start..).zip(indices) {
+            let bit = dictionary.words()[index as usize / 64] >> (index % 64) & 1;
+            words[position / 64] |= bit << (position % 64);
+        }
+        Ok(())
+    }
+}

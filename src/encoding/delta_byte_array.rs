@@ -1,0 +1,264 @@
+//! DELTA_BYTE_ARRAY: how much of the value before stays (DELTA_BINARY_PACKED), then what follows it
+//! (DELTA_LENGTH_BYTE_ARRAY).
+
+use crate::error::{Error, Result};
+
+use super::byte_array::{INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view, make_inline_view, view_bytes};
+use super::delta_binary_packed::DeltaBinaryPacked;
+
+/// Values whose lengths are decoded together.
+const BATCH: usize = 256;
+
+/// Bytes that are copied at once; what is written too many is overwritten.
+const CHUNK: usize = 32;
+
+/// The longest copy that is done in chunks.
+const CHUNKED: usize = 4 * CHUNK;
+
+/// A cursor over the values of one DELTA_BYTE_ARRAY stream.
+#[derive(Debug, Clone, Default)]
+pub struct DeltaByteArray {
+    prefixes: DeltaBinaryPacked<i32>,
+    suffixes: DeltaBinaryPacked<i32>,
+    /// Where the stream of suffix lengths is.
+    suffixes_start: usize,
+    /// Where the next suffix is.
+    position: usize,
+    is_ascii: bool,
+    previous: Vec<u8>,
+    prefix_lengths: Vec<i32>,
+    suffix_lengths: Vec<i32>,
+}
+
+impl DeltaByteArray {
+    /// Starts over with the stream at the start of `page`, which it fills. No bytes are no values.
+    ///
+    /// `keep_previous` goes on from the last value of the page before, as old versions of parquet-java wrote
+    /// (PARQUET-246): all values of the page before must have been read or skipped.
+    ///
+    /// # Errors
+    /// Corrupt: the lengths are cut short, or break the specification.
+    pub fn reset(&mut self, page: &[u8], keep_previous: bool) -> Result<()> {
+        if !keep_previous {
+            self.previous.clear();
+        }
+        self.prefixes.reset(page)?;
+        self.suffixes_start = self.prefixes.end(page)?;
+        let rest = &page[self.suffixes_start..];
+        self.suffixes.reset(rest)?;
+        if self.prefixes.remaining() != self.suffixes.remaining() {
+            return Err(Error::corrupt(format!(
+                "DELTA_BYTE_ARRAY of {} prefixes and {} suffixes",
+                self.prefixes.remaining(),
+                self.suffixes.remaining()
+            )));
+        }
+        self.position = self.suffixes_start + self.suffixes.end(rest)?;
+        self.is_ascii = page[self.position..].is_ascii() && self.previous.is_ascii();
+        self.prefix_lengths.resize(BATCH, 0);
+        self.suffix_lengths.resize(BATCH, 0);
+        Ok(())
+    }
+
+    /// Whether all bytes of the values are ASCII: each value is UTF-8 then.
+    pub fn is_ascii(&self) -> bool {
+        self.is_ascii
+    }
+
+    /// Values that are left, by the header's word.
+    pub fn remaining(&self) -> usize {
+        self.prefixes.remaining()
+    }
+
+    /// Appends the next `count` values to `out`.
+    ///
+    /// # Errors
+    /// Corrupt: fewer are left, a length is negative or past the end of the page, or a prefix is longer than the value
+    /// before. Limit: `out` is full.
+    pub fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            let start = self.position;
+            let lengths = self.next_batch(page, batch)?;
+            if lengths.longest <= INLINE_LEN && self.previous.len() <= INLINE_LEN {
+                self.read_short(page, start, batch, out);
+            } else {
+                self.read_any(page, start, batch, lengths.total, out)?;
+            }
+            left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Moves past the next `count` values.
+    ///
+    /// # Errors
+    /// As [`DeltaByteArray::read`].
+    pub fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            self.next_batch(page, batch)?;
+            self.rebuild_previous(page, batch);
+            left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Decodes and checks the lengths of the next values into the scratch, and moves past their suffixes.
+    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<Lengths> {
+        let prefixes = &mut self.prefix_lengths[..count];
+        let suffixes = &mut self.suffix_lengths[..count];
+        self.prefixes.read(page, prefixes)?;
+        self.suffixes.read(&page[self.suffixes_start..], suffixes)?;
+
+        let (mut signs, mut bytes, mut total, mut longest) = (0, 0i64, 0i64, 0i64);
+        let mut is_too_long = false;
+        let mut previous = self.previous.len() as i64;
+        for (&prefix, &suffix) in prefixes.iter().zip(&*suffixes) {
+            // A batch of 32-bit lengths cannot overflow 64 bits.
+            let (prefix, suffix) = (i64::from(prefix), i64::from(suffix));
+            signs |= prefix | suffix;
+            is_too_long |= prefix > previous;
+            previous = prefix + suffix;
+            bytes += suffix;
+            total += previous;
+            longest = longest.max(previous);
+        }
+        if signs < 0 {
+            return Err(Error::corrupt("negative byte array length"));
+        }
+        if is_too_long {
+            return Err(Error::corrupt("prefix is longer than the value before"));
+        }
+        if bytes > (page.len() - self.position) as i64 {
+            return Err(Error::corrupt("byte array lengths exceed the page"));
+        }
+        self.position += bytes as usize;
+        Ok(Lengths { longest: longest as usize, total: total as usize })
+    }
+
+    /// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
+    fn read_short(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) {
+        let mut view = make_inline_view(&self.previous).unwrap_or_default();
+        let mut position = start;
+        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
+        for (slot, (&prefix, &suffix)) in out.grow(count).iter_mut().zip(lengths) {
+            let (prefix, suffix) = (prefix as usize, suffix as usize);
+            let length = prefix + suffix;
+            let kept = PAYLOAD[prefix % PAYLOAD.len()];
+            let added = PAYLOAD[length % PAYLOAD.len()] & !kept;
+            view = (view & kept) | (load_payload(page, position, prefix, suffix) & added) | length as u128;
+            *slot = view;
+            position += suffix;
+        }
+        self.previous.clear();
+        self.previous.extend_from_slice(view_bytes(&view, &[]));
+    }
+
+    /// Appends values of any length, `total` bytes together.
+    ///
+    /// All are written to the buffer, and the next one over those that fit in their views.
+    fn read_any(&mut self, page: &[u8], start: usize, count: usize, total: usize, out: &mut ViewBuffer) -> Result<()> {
+        let slack = self.previous.len() + CHUNK;
+        let mut write = out.reserve(total.saturating_add(slack))?;
+        out.data.resize(write + total + slack, 0);
+        let buffer_index = out.buffer_index;
+        // Apart, so that the loop can fill both.
+        let mut data = std::mem::take(&mut out.data);
+        let bytes = &mut data[..];
+        // As if it were a short value that the first one of the batch is written over.
+        bytes[write..write + self.previous.len()].copy_from_slice(&self.previous);
+        let mut previous = write;
+        let mut length = self.previous.len();
+        let mut position = start;
+        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
+        for (slot, (&prefix, &suffix)) in out.grow(count).iter_mut().zip(lengths) {
+            let (prefix, suffix) = (prefix as usize, suffix as usize);
+            if previous != write {
+                copy_prefix(bytes, previous, write, prefix);
+            }
+            copy_suffix(bytes, write + prefix, page, position, suffix);
+            position += suffix;
+            length = prefix + suffix;
+            previous = write;
+            // There is slack after the last value.
+            let payload = bytes[write..].first_chunk::<12>().map_or(0, inline_payload);
+            *slot = (payload & PAYLOAD[length.min(LONG)]) | length as u128;
+            if length > INLINE_LEN {
+                // The end of the data fits in 31 bits.
+                *slot |= long_view(0, 0, buffer_index, write as u32);
+                write += length;
+            }
+        }
+        self.previous.clear();
+        self.previous.extend_from_slice(&bytes[previous..previous + length]);
+        data.truncate(write);
+        out.data = data;
+        Ok(())
+    }
+
+    /// Makes `previous` the last value of the batch without those before it: from the end backwards, each value gives
+    /// the bytes after its prefix that no later one has replaced.
+    fn rebuild_previous(&mut self, page: &[u8], count: usize) {
+        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
+        let mut position = self.position;
+        let mut missing = None;
+        for (&prefix, &suffix) in lengths.rev() {
+            let (prefix, suffix) = (prefix as usize, suffix as usize);
+            position -= suffix;
+            let end = *missing.get_or_insert_with(|| {
+                self.previous.resize(prefix + suffix, 0);
+                prefix + suffix
+            });
+            if prefix < end {
+                self.previous[prefix..end].copy_from_slice(&page[position..position + end - prefix]);
+                missing = Some(prefix);
+            }
+            if prefix == 0 {
+                break;
+            }
+        }
+    }
+}
+
+/// What the checks of a batch found out.
+struct Lengths {
+    longest: usize,
+    total: usize,
+}
+
+/// The bytes as the payload of a view.
+#[inline(always)]
+fn inline_payload(bytes: &[u8; 12]) -> u128 {
+    let mut view = [0; 16];
+    view[4..].copy_from_slice(bytes);
+    u128::from_le_bytes(view)
+}
+
+/// Copies the start of the value at `from` to `to`, which is not before the end of that value.
+#[inline(always)]
+fn copy_prefix(data: &mut [u8], from: usize, to: usize, len: usize) {
+    if len > CHUNKED {
+        return data.copy_within(from..from + len, to);
+    }
+    let mut done = 0;
+    while done < len {
+        // Reads of bytes that were overwritten are those of bytes past the prefix.
+        data.copy_within(from + done..from + done + CHUNK, to + done);
+        done += CHUNK;
+    }
+}
+
+#[inline(always)]
+fn copy_suffix(data: &mut [u8], to: usize, page: &[u8], position: usize, len: usize) {
+    if len > CHUNKED || page.len() - position < len.next_multiple_of(CHUNK) {
+        return data[to..to + len].copy_from_slice(&page[position..position + len]);
+    }
+    let mut done = 0;
+    while done < len {
+        data[to + done..to + done + CHUNK].copy_from_slice(&page[position + done..position + done + CHUNK]);
+        done += CHUNK;
+    }
+}

@@ -1,0 +1,131 @@
+//! DELTA_LENGTH_BYTE_ARRAY: all lengths as DELTA_BINARY_PACKED, then all bytes.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+use super::byte_array::{INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view};
+use super::delta_binary_packed::DeltaBinaryPacked;
+
+/// Values whose lengths are decoded together.
+const BATCH: usize = 256;
+
+/// A cursor over the values of one DELTA_LENGTH_BYTE_ARRAY stream.
+#[derive(Debug, Clone, Default)]
+pub struct DeltaLengthByteArray {
+    lengths: DeltaBinaryPacked<i32>,
+    /// Where the bytes of the next value are.
+    position: usize,
+    is_ascii: bool,
+    scratch: Vec<i32>,
+}
+
+impl DeltaLengthByteArray {
+    /// Starts over with the stream at the start of `page`, which it fills. No bytes are no values.
+    ///
+    /// # Errors
+    /// Corrupt: the lengths are cut short, or break the specification.
+    pub fn reset(&mut self, page: &[u8]) -> Result<()> {
+        self.lengths.reset(page)?;
+        self.position = self.lengths.end(page)?;
+        self.is_ascii = page[self.position..].is_ascii();
+        self.scratch.resize(BATCH, 0);
+        Ok(())
+    }
+
+    /// Whether all bytes of the values are ASCII: each value is UTF-8 then.
+    pub fn is_ascii(&self) -> bool {
+        self.is_ascii
+    }
+
+    /// Values that are left, by the header's word.
+    pub fn remaining(&self) -> usize {
+        self.lengths.remaining()
+    }
+
+    /// Appends the next `count` values to `out`.
+    ///
+    /// # Errors
+    /// Corrupt: fewer are left, or a length is negative or past the end of the page. Limit: `out` is full.
+    pub fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            let start = self.position;
+            let longest = self.next_batch(page, batch)?;
+            let lengths = &self.scratch[..batch];
+            if longest <= INLINE_LEN {
+                read_short(page, start, lengths, out);
+            } else {
+                read_any(page, start..self.position, lengths, out)?;
+            }
+            left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Moves past the next `count` values.
+    ///
+    /// # Errors
+    /// As [`DeltaLengthByteArray::read`].
+    pub fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            self.next_batch(page, batch)?;
+            left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Decodes and checks the lengths of the next values into the scratch, and moves past their bytes; returns the
+    /// largest.
+    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<usize> {
+        let lengths = &mut self.scratch[..count];
+        self.lengths.read(page, lengths)?;
+        // A negative length is a huge one here, and a batch of those cannot overflow 64 bits.
+        let (mut total, mut longest) = (0u64, 0);
+        for &length in &*lengths {
+            total += u64::from(length.cast_unsigned());
+            longest = longest.max(length.cast_unsigned());
+        }
+        if longest > i32::MAX.cast_unsigned() {
+            return Err(Error::corrupt("negative byte array length"));
+        }
+        if total > (page.len() - self.position) as u64 {
+            return Err(Error::corrupt("byte array lengths exceed the page"));
+        }
+        // Both are bounded by the page now.
+        self.position += total as usize;
+        Ok(longest as usize)
+    }
+}
+
+/// Appends values of at most [`INLINE_LEN`] bytes.
+fn read_short(page: &[u8], start: usize, lengths: &[i32], out: &mut ViewBuffer) {
+    let mut position = start;
+    for (slot, &length) in out.grow(lengths.len()).iter_mut().zip(lengths) {
+        let length = length as usize;
+        let payload = load_payload(page, position, 0, length) & PAYLOAD[length % PAYLOAD.len()];
+        *slot = payload | length as u128;
+        position += length;
+    }
+}
+
+/// Appends values of any length. All their bytes are copied at once, those of the short ones too.
+fn read_any(page: &[u8], bytes: Range<usize>, lengths: &[i32], out: &mut ViewBuffer) -> Result<()> {
+    // The end of the bytes fits in 31 bits.
+    let mut offset = out.reserve(bytes.len())? as u32;
+    let mut position = bytes.start;
+    let buffer_index = out.buffer_index;
+    out.data.extend_from_slice(&page[bytes]);
+    for (slot, &length) in out.grow(lengths.len()).iter_mut().zip(lengths) {
+        let length = length as usize;
+        let payload = load_payload(page, position, 0, length) & PAYLOAD[length.min(LONG)];
+        let place = if length > INLINE_LEN { long_view(0, 0, buffer_index, offset) } else { 0 };
+        *slot = payload | length as u128 | place;
+        offset += length as u32;
+        position += length;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! DELTA_BINARY_PACKED: widths, shapes, extremes, and every way to divide a stream into reads and skips.
+
+use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
+use crate::kernels::Lane;
+
+use super::Random;
+use super::reference::{SHAPES, Shape, decode, encode, encode_i32, pack, write_header, write_zigzag};
+
+fn read_all<T: Lane>(bytes: &[u8]) -> Vec<T> {
+    let mut decoder = DeltaBinaryPacked::<T>::default();
+    decoder.reset(bytes).unwrap();
+    let mut values = vec![T::default(); decoder.remaining()];
+    decoder.read(bytes, &mut values).unwrap();
+    assert_eq!(decoder.remaining(), 0);
+    values
+}
+
+/// Reads and skips of random lengths, in a page that goes on after the stream.
+fn check_walks<T: Lane>(random: &mut Random, stream: &[u8], expected: &[T], context: &str) {
+    let mut page = stream.to_vec();
+    page.extend(random.bytes(7));
+    let mut decoder = DeltaBinaryPacked::<T>::default();
+    for largest in [1, 2, 33, 100, 1024, 5000] {
+        if largest == 1 && expected.len() > 1000 {
+            continue;
+        }
+        for skips in [0, 1, 2] {
+            decoder.reset(&page).unwrap();
+            let mut done = 0;
+            while done < expected.len() {
+                assert_eq!(decoder.remaining(), expected.len() - done);
+                assert_eq!(decoder.end(&page).unwrap(), stream.len(), "{context}");
+                let count = random.below(largest.min(expected.len() - done) + 1).max(usize::from(largest == 1));
+                if random.below(3) < skips {
+                    decoder.skip(&page, count).unwrap();
+                } else {
+                    let mut values = vec![T::wrap(0x55); count];
+                    decoder.read(&page, &mut values).unwrap();
+                    assert_eq!(values, expected[done..done + count], "{context}, {count} values after {done}");
+                }
+                done += count;
+            }
+            assert_eq!(decoder.end(&page).unwrap(), stream.len(), "{context}");
+            assert!(decoder.read(&page, &mut [T::default()]).is_err());
+            assert!(decoder.skip(&page, 1).is_err());
+            decoder.read(&page, &mut []).unwrap();
+            decoder.skip(&page, 0).unwrap();
+        }
+    }
+}
+
+/// A stream of `count` values with the given width in each miniblock.
+fn stream_of_widths(
+    random: &mut Random,
+    shape: Shape,
+    count: usize,
+    min_delta: i64,
+    mut width: impl FnMut(&mut Random) -> u32,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let first = random.next() as i64;
+    write_header(&mut out, shape, count as u64, first);
+    let mut left = count.saturating_sub(1);
+    while left > 0 {
+        write_zigzag(&mut out, min_delta);
+        let widths: Vec<u32> = (0..shape.miniblocks).map(|_| width(random)).collect();
+        out.extend(widths.iter().map(|&width| width as u8));
+        for width in widths {
+            if left == 0 {
+                break;
+            }
+            let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            let deltas: Vec<u64> = (0..shape.values_per_miniblock).map(|_| random.next() & mask).collect();
+            pack(&mut out, &deltas, width);
+            left = left.saturating_sub(shape.values_per_miniblock);
+        }
+    }
+    out
+}
+
+#[test]
+fn every_width_in_both_lanes() {
+    let mut random = Random(11);
+    for width in 0..=64 {
+        for shape in SHAPES {
+            let block = shape.values_per_miniblock * shape.miniblocks;
+            let count = random.pick(&[1, 2, 31, 33, block, block + 1, block + 2, 2 * block + 7]);
+            let min_delta = random.pick(&[0, -5, i64::MIN, i64::MAX, i64::from(i32::MIN), random.0 as i64]);
+            let stream = stream_of_widths(&mut random, shape, count, min_delta, |_| width);
+            let (expected, end) = decode(&stream);
+            assert_eq!(end, stream.len());
+            let context = format!("width {width}, {shape:?}");
+            check_walks::<i64>(&mut random, &stream, &expected, &context);
+            // Deltas of INT32 in 64 bits: more than 32 bits wide, and minima outside of 32 bits.
+            let wrapped: Vec<i32> = expected.iter().map(|&value| value as i32).collect();
+            check_walks::<i32>(&mut random, &stream, &wrapped, &context);
+        }
+    }
+}
+
+#[test]
+fn mixed_widths() {
+    let mut random = Random(12);
+    for _ in 0..60 {
+        let shape = random.pick(&SHAPES);
+        let count = random.below(3000);
+        let few = random.below(64) as u32;
+        let min_delta = random.next() as i64;
+        // Runs of equal widths inside of blocks, too.
+        let stream = stream_of_widths(&mut random, shape, count, min_delta, |random| match random.below(3) {
+            0 => random.below(65) as u32,
+            _ => few,
+        });
+        let (expected, _) = decode(&stream);
+        check_walks::<i64>(&mut random, &stream, &expected, &format!("{shape:?}"));
+        let wrapped: Vec<i32> = expected.iter().map(|&value| value as i32).collect();
+        check_walks::<i32>(&mut random, &stream, &wrapped, &format!("{shape:?}"));
+    }
+}
+
+#[test]
+fn round_trip_of_extremes() {
+    let mut random = Random(13);
+    let pool = [i64::MIN, i64::MAX, 0, 1, -1, i64::from(i32::MIN), i64::from(i32::MAX)];
+    for shape in SHAPES {
+        for count in [0, 1, 2, 3, 32, 33, 34, 129, 257, 600] {
+            let values: Vec<i64> = (0..count).map(|_| random.pick(&pool)).collect();
+            let stream = encode(&values, shape);
+            assert_eq!(decode(&stream), (values.clone(), stream.len()));
+            assert_eq!(read_all::<i64>(&stream), values);
+            check_walks(&mut random, &stream, &values, &format!("{shape:?}"));
+
+            let values: Vec<i32> = values.iter().map(|&value| value as i32).collect();
+            let stream = encode_i32(&values, shape);
+            assert_eq!(read_all::<i32>(&stream), values);
+            check_walks(&mut random, &stream, &values, &format!("{shape:?}"));
+        }
+    }
+    // DuckDB #7652: width 64.
+    assert_eq!(read_all::<i64>(&encode(&[1, 0, 2], SHAPES[0])), [1, 0, 2]);
+}
+
+#[test]
+fn progressions() {
+    for step in [0, 1, -1, 1000, i64::MAX] {
+        let values: Vec<i64> = (0..1000).map(|i| step.wrapping_mul(i)).collect();
+        let stream = encode(&values, SHAPES[0]);
+        check_walks(&mut Random(14), &stream, &values, "progression");
+    }
+}
+
+#[test]
+fn no_bytes_are_no_values() {
+    let mut decoder = DeltaBinaryPacked::<i32>::default();
+    assert_eq!(decoder.remaining(), 0);
+    decoder.reset(&encode_i32(&[5, 6, 7], SHAPES[0])).unwrap();
+    decoder.reset(&[]).unwrap();
+    assert_eq!(decoder.remaining(), 0);
+    assert_eq!(decoder.end(&[]).unwrap(), 0);
+    decoder.read(&[], &mut []).unwrap();
+    assert!(decoder.read(&[], &mut [0]).is_err());
+}
+
+#[test]
+fn reset_forgets_the_page_before() {
+    let mut random = Random(15);
+    let mut decoder = DeltaBinaryPacked::<i64>::default();
+    for round in 0..200 {
+        let shape = random.pick(&SHAPES);
+        let len = 1 + random.below(400);
+        let values: Vec<i64> = (0..len).map(|_| random.next() as i64 >> (round % 64)).collect();
+        let stream = encode(&values, shape);
+        decoder.reset(&stream).unwrap();
+        // Stops anywhere, or after an error.
+        let mut out = vec![0; random.below(len + 1)];
+        decoder.read(&stream, &mut out).unwrap();
+        assert_eq!(out, values[..out.len()]);
+        if round % 3 == 0 {
+            let cut = &stream[..random.below(stream.len())];
+            let _ = decoder.reset(cut).and_then(|()| decoder.read(cut, &mut vec![0; len]));
+        }
+    }
+}

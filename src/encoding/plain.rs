@@ -1,0 +1,315 @@
+//! PLAIN: fixed-width values as they are, byte arrays behind a length of four bytes. Booleans are in `boolean`.
+
+use std::marker::PhantomData;
+
+use crate::encoding::byte_array::{INLINE_LEN, ViewBuffer, long_view};
+use crate::error::{Error, Result};
+
+/// A type that PLAIN stores little endian in a fixed number of bytes.
+pub trait Fixed: Copy {
+    /// Bytes of a value.
+    const WIDTH: usize;
+
+    /// Decodes `bytes` into `out`; `bytes.len()` is `out.len() * WIDTH`.
+    fn copy(bytes: &[u8], out: &mut [Self]);
+}
+
+macro_rules! fixed {
+    ($($native:ty),*) => {$(
+        impl Fixed for $native {
+            const WIDTH: usize = size_of::<Self>();
+
+            #[inline]
+            fn copy(bytes: &[u8], out: &mut [Self]) {
+                // On a little-endian machine this is one memcpy.
+                let (values, _) = bytes.as_chunks::<{ size_of::<Self>() }>();
+                for (out, value) in out.iter_mut().zip(values) {
+                    *out = Self::from_le_bytes(*value);
+                }
+            }
+        }
+    )*};
+}
+
+fixed!(i32, i64, u32, u64, f32, f64);
+
+/// Decoder of PLAIN INT32, INT64, FLOAT and DOUBLE.
+#[derive(Debug, Clone)]
+pub struct PlainFixed<U> {
+    position: usize,
+    values: PhantomData<U>,
+}
+
+impl<U> Default for PlainFixed<U> {
+    fn default() -> Self {
+        Self { position: 0, values: PhantomData }
+    }
+}
+
+impl<U: Fixed> PlainFixed<U> {
+    /// Starts at the beginning of a page's values.
+    pub fn reset(&mut self) {
+        self.position = 0;
+    }
+
+    /// Fills `out` with the next values.
+    ///
+    /// # Errors
+    /// The page holds fewer values.
+    pub fn read(&mut self, page: &[u8], out: &mut [U]) -> Result<()> {
+        U::copy(self.take(page, out.len())?, out);
+        Ok(())
+    }
+
+    /// Steps over the next `n` values.
+    ///
+    /// # Errors
+    /// The page holds fewer values.
+    pub fn skip(&mut self, page: &[u8], n: usize) -> Result<()> {
+        self.take(page, n).map(drop)
+    }
+
+    /// The bytes of the next `n` values, and a step over them.
+    fn take<'a>(&mut self, page: &'a [u8], n: usize) -> Result<&'a [u8]> {
+        let end = n.checked_mul(U::WIDTH).and_then(|size| size.checked_add(self.position));
+        let Some((bytes, end)) = end.and_then(|end| Some((page.get(self.position..end)?, end))) else {
+            return Err(Error::corrupt(format!(
+                "PLAIN page of {} bytes ends before {n} values at byte {}",
+                page.len(),
+                self.position
+            )));
+        };
+        self.position = end;
+        Ok(bytes)
+    }
+}
+
+/// Values up to this length are copied as if they had it.
+const SHORT: usize = 48;
+
+/// Decoder of PLAIN BYTE_ARRAY.
+#[derive(Debug, Clone, Default)]
+pub struct PlainByteArray {
+    position: usize,
+    is_ascii: bool,
+}
+
+impl PlainByteArray {
+    /// Size of the length in front of a value.
+    const PREFIX: usize = 4;
+
+    /// Starts at the beginning of a page's values.
+    pub fn reset(&mut self, page: &[u8]) {
+        self.position = 0;
+        self.is_ascii = page.is_ascii();
+    }
+
+    /// Whether all bytes of the page are ASCII, which makes each value valid UTF-8. Lengths of 128 and more count as
+    /// not ASCII: `false` says nothing.
+    pub fn is_ascii(&self) -> bool {
+        self.is_ascii
+    }
+
+    /// Appends the next `n` values to `out`.
+    ///
+    /// # Errors
+    /// The page holds fewer values, or a value runs past its end; what was appended until then stays.
+    pub fn read(&mut self, page: &[u8], n: usize, out: &mut ViewBuffer) -> Result<()> {
+        // Each value takes four bytes at least: no more than the page can hold is reserved.
+        out.views.reserve(n.min(page.len().saturating_sub(self.position) / Self::PREFIX));
+        let mut position = self.position;
+        for _ in 0..n {
+            // A length and up to twelve bytes behind it are, zero padded, the view itself. The low 32 bits are the length.
+            if let Some(&stored) = page.get(position..).and_then(|rest| rest.first_chunk::<16>()) {
+                let stored = u128::from_le_bytes(stored);
+                let len = stored as u32 as usize;
+                if len <= INLINE_LEN {
+                    out.views.push(stored & (u128::MAX >> (8 * (INLINE_LEN - len))));
+                    position += Self::PREFIX + len;
+                    continue;
+                }
+            }
+            self.position = position;
+            self.read_other(page, out)?;
+            position = self.position;
+        }
+        self.position = position;
+        Ok(())
+    }
+
+    /// Appends the next value, which is long or at the end of the page.
+    #[inline]
+    fn read_other(&mut self, page: &[u8], out: &mut ViewBuffer) -> Result<()> {
+        let start = self.position + Self::PREFIX;
+        let value = self.next(page)?;
+        let Some(prefix) = value.first_chunk::<4>().filter(|_| value.len() > INLINE_LEN) else {
+            return out.push(value);
+        };
+        let offset = out.reserve(value.len())?;
+        // Copies of a constant size are worth the bytes too many that are cut off again.
+        match page.get(start..).and_then(|rest| rest.first_chunk::<SHORT>()) {
+            Some(padded) if value.len() <= SHORT => {
+                out.data.extend_from_slice(padded);
+                out.data.truncate(offset + value.len());
+            }
+            _ => out.data.extend_from_slice(value),
+        }
+        // Lengths and offsets of a buffer fit in 31 bits.
+        let (len, offset) = (value.len() as u32, offset as u32);
+        out.views.push(long_view(len, u32::from_le_bytes(*prefix), out.buffer_index, offset));
+        Ok(())
+    }
+
+    /// Steps over the next `n` values.
+    ///
+    /// # Errors
+    /// The page holds fewer values, or a value runs past its end.
+    pub fn skip(&mut self, page: &[u8], n: usize) -> Result<()> {
+        for _ in 0..n {
+            self.next(page)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next<'a>(&mut self, page: &'a [u8]) -> Result<&'a [u8]> {
+        let rest = page.get(self.position..).unwrap_or_default();
+        let Some((prefix, rest)) = rest.split_first_chunk::<{ Self::PREFIX }>() else {
+            return Err(Error::corrupt(format!("PLAIN page ends before the value at byte {}", self.position)));
+        };
+        let len = u32::from_le_bytes(*prefix);
+        let Some(value) = usize::try_from(len).ok().and_then(|len| rest.get(..len)) else {
+            return Err(Error::corrupt(format!(
+                "PLAIN value of {len} bytes at byte {} runs past the end of the page",
+                self.position
+            )));
+        };
+        self.position += Self::PREFIX + value.len();
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::byte_array::{make_inline_view, view_bytes};
+    use crate::encoding::rle::tests::Random;
+
+    /// The values of `buffer`, whose inline views are checked to be padded with zeros.
+    fn values_of(buffer: &ViewBuffer) -> Vec<Vec<u8>> {
+        let value = |view: &u128| {
+            let value = view_bytes(view, &buffer.data);
+            assert!(value.len() > INLINE_LEN || make_inline_view(value) == Some(*view));
+            value.to_vec()
+        };
+        buffer.views.iter().map(value).collect()
+    }
+
+    fn page_of(values: &[Vec<u8>]) -> Vec<u8> {
+        let mut page = Vec::new();
+        for value in values {
+            page.extend_from_slice(&(value.len() as u32).to_le_bytes());
+            page.extend_from_slice(value);
+        }
+        page
+    }
+
+    fn check_fixed<U: Fixed + Default + Eq + std::fmt::Debug>(from: impl Fn(&[u8]) -> U) {
+        let mut random = Random::new(1);
+        let mut values = PlainFixed::<U>::default();
+        for len in 0..60 {
+            let page = random.bytes(len);
+            let expected: Vec<U> = page.chunks_exact(U::WIDTH).map(&from).collect();
+            values.reset();
+            let mut done = 0;
+            while done < expected.len() {
+                let n = random.below(5).min(expected.len() - done);
+                if random.below(3) == 0 {
+                    values.skip(&page, n).unwrap();
+                } else {
+                    let mut out = vec![U::default(); n];
+                    values.read(&page, &mut out).unwrap();
+                    assert_eq!(out, expected[done..done + n]);
+                }
+                done += n;
+            }
+            values.read(&page, &mut []).unwrap();
+            assert!(values.read(&page, &mut [U::default()]).is_err());
+            assert!(values.skip(&page, usize::MAX).is_err());
+            assert!(values.skip(&page, usize::MAX / U::WIDTH).is_err());
+        }
+    }
+
+    #[test]
+    fn fixed_values_are_read_in_any_split() {
+        check_fixed(|bytes| i32::from_le_bytes(bytes.try_into().unwrap()));
+        check_fixed(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
+        check_fixed(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
+        check_fixed(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+    }
+
+    #[test]
+    fn byte_arrays_are_read_in_any_split() {
+        let mut random = Random::new(2);
+        let mut values = PlainByteArray::default();
+        for _ in 0..300 {
+            let expected: Vec<Vec<u8>> = (0..random.below(50))
+                .map(|_| {
+                    let longest = if random.below(4) == 0 { 300 } else { 16 };
+                    let len = random.below(longest);
+                    random.bytes(len)
+                })
+                .collect();
+            let page = page_of(&expected);
+            values.reset(&page);
+            let mut done = 0;
+            while done < expected.len() {
+                let n = random.below(20).min(expected.len() - done);
+                if random.below(3) == 0 {
+                    values.skip(&page, n).unwrap();
+                } else {
+                    let mut out = ViewBuffer::default();
+                    values.read(&page, n, &mut out).unwrap();
+                    assert_eq!(values_of(&out), expected[done..done + n]);
+                }
+                done += n;
+            }
+            assert!(values.read(&page, 1, &mut ViewBuffer::default()).is_err());
+            assert!(values.skip(&page, 1).is_err());
+        }
+    }
+
+    #[test]
+    fn byte_arrays_that_are_cut_short_are_refused() {
+        let expected: Vec<Vec<u8>> = (0..20).map(|len| vec![b'x'; len * 2]).collect();
+        let page = page_of(&expected);
+        let mut values = PlainByteArray::default();
+        for len in 0..page.len() {
+            values.reset(&page[..len]);
+            let mut out = ViewBuffer::default();
+            assert!(values.read(&page[..len], expected.len(), &mut out).is_err());
+            assert!(expected.starts_with(&values_of(&out)));
+            values.reset(&page[..len]);
+            assert!(values.skip(&page[..len], expected.len()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_promise_of_many_byte_arrays_takes_no_memory() {
+        let page = [255; 64];
+        let mut values = PlainByteArray::default();
+        values.reset(&page);
+        let mut out = ViewBuffer::default();
+        assert!(values.read(&page, usize::MAX, &mut out).is_err());
+        assert!(out.views.capacity() <= page.len());
+    }
+
+    #[test]
+    fn ascii_is_seen() {
+        let mut values = PlainByteArray::default();
+        for (text, expected) in [("", true), ("plain", true), ("é", false)] {
+            values.reset(&page_of(&[text.as_bytes().to_vec()]));
+            assert_eq!(values.is_ascii(), expected);
+        }
+    }
+}

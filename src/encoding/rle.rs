@@ -1,0 +1,391 @@
+//! The RLE / bit-packed hybrid of the specification ("Run Length Encoding / Bit-Packing Hybrid", RLE = 3).
+//!
+//! [`Hybrid`] reads values of any width (dictionary indices), [`Levels`] the definition levels of flat OPTIONAL
+//! columns and RLE booleans, which are one bit wide: it copies bits and never widens them.
+//!
+//! A run's header is a promise of the file: a run may claim more values than are asked for, and nothing is ever sized by
+//! it. Every header takes at least one byte, so that runs of length zero cannot keep a reader busy. A last bit-packed run
+//! that stops short of its padding is legal enough (old writers do it): the values whose bits are there can be read.
+
+use crate::encoding::varint::read_uleb;
+use crate::error::{Error, Result};
+use crate::kernels::kernels;
+
+/// Values in a group of a bit-packed run.
+const GROUP: usize = 8;
+
+/// Decoder of the RLE / bit-packed hybrid, up to 32 bits a value.
+///
+/// It owns no bytes: the same slice is given to each call.
+#[derive(Debug, Clone, Default)]
+pub struct Hybrid {
+    bit_width: u32,
+    /// Byte position of what comes next: a group of the current bit-packed run, or a run header.
+    position: usize,
+    /// Values left of the current RLE run.
+    repeated: usize,
+    value: u32,
+    /// Values left of the current bit-packed run, beyond `overhang`.
+    packed: usize,
+    /// The group that was unpacked last; its values from `taken` on were not handed out yet.
+    overhang: [u32; GROUP],
+    taken: usize,
+    /// End of the valid values of `overhang`.
+    filled: usize,
+}
+
+impl Hybrid {
+    /// Starts at the beginning of the bytes that the next calls give, which hold values of `bit_width` bits.
+    ///
+    /// # Errors
+    /// A `bit_width` over 32.
+    pub fn reset(&mut self, bit_width: u32) -> Result<()> {
+        if bit_width > 32 {
+            return Err(Error::corrupt(format!("RLE bit width {bit_width} is over 32")));
+        }
+        *self = Self { bit_width, ..Self::default() };
+        Ok(())
+    }
+
+    /// Fills `out` with the next values.
+    ///
+    /// # Errors
+    /// The bytes end before `out` is full, or hold a malformed run.
+    pub fn read(&mut self, bytes: &[u8], out: &mut [u32]) -> Result<()> {
+        if self.bit_width == 0 {
+            // Nothing but zeros can be meant, and some writers leave the runs out.
+            out.fill(0);
+            return Ok(());
+        }
+        let mut rest = out;
+        while !rest.is_empty() {
+            if self.taken < self.filled {
+                let n = rest.len().min(self.filled - self.taken);
+                let (now, later) = rest.split_at_mut(n);
+                now.copy_from_slice(&self.overhang[self.taken..self.taken + n]);
+                self.taken += n;
+                rest = later;
+            } else if self.repeated > 0 {
+                let n = rest.len().min(self.repeated);
+                let (now, later) = rest.split_at_mut(n);
+                now.fill(self.value);
+                self.repeated -= n;
+                rest = later;
+            } else if self.packed > 0 {
+                let whole = rest.len().min(self.packed) / GROUP * GROUP;
+                if whole == 0 {
+                    self.load_group(bytes);
+                    continue;
+                }
+                let (now, later) = rest.split_at_mut(whole);
+                let Some(packed) = bytes.get(self.position..self.position + self.size(whole)) else {
+                    return Err(too_short());
+                };
+                kernels().unpack(packed, self.bit_width, now);
+                self.advance(whole);
+                rest = later;
+            } else {
+                self.next_run(bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Steps over the next `n` values.
+    ///
+    /// # Errors
+    /// The bytes end before, or hold a malformed run.
+    pub fn skip(&mut self, bytes: &[u8], n: usize) -> Result<()> {
+        if self.bit_width == 0 {
+            return Ok(());
+        }
+        let mut rest = n;
+        while rest > 0 {
+            if self.taken < self.filled {
+                let n = rest.min(self.filled - self.taken);
+                self.taken += n;
+                rest -= n;
+            } else if self.repeated > 0 {
+                let n = rest.min(self.repeated);
+                self.repeated -= n;
+                rest -= n;
+            } else if self.packed > 0 {
+                let whole = rest.min(self.packed) / GROUP * GROUP;
+                if whole == 0 {
+                    self.load_group(bytes);
+                    continue;
+                }
+                self.advance(whole);
+                rest -= whole;
+            } else {
+                self.next_run(bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of `whole` bit-packed values, a multiple of eight.
+    fn size(&self, whole: usize) -> usize {
+        whole / GROUP * self.bit_width as usize
+    }
+
+    /// Steps over `whole` values (a multiple of eight) of the current bit-packed run.
+    fn advance(&mut self, whole: usize) {
+        self.packed -= whole;
+        self.position += self.size(whole);
+    }
+
+    /// Unpacks the next group of the current bit-packed run, which may be cut short by the end of the bytes.
+    fn load_group(&mut self, bytes: &[u8]) {
+        let width = self.bit_width as usize;
+        let group = bytes.get(self.position..).unwrap_or_default();
+        if group.len() >= width {
+            kernels().unpack(group, self.bit_width, &mut self.overhang);
+        } else {
+            let mut padded = [0u8; 32];
+            padded[..group.len()].copy_from_slice(group);
+            kernels().unpack(&padded, self.bit_width, &mut self.overhang);
+        }
+        self.taken = 0;
+        self.filled = self.packed.min(GROUP);
+        self.packed -= self.filled;
+        self.position = self.position.saturating_add(width).min(bytes.len());
+    }
+
+    #[inline(never)]
+    fn next_run(&mut self, bytes: &[u8]) -> Result<()> {
+        match Run::parse(bytes, &mut self.position, self.bit_width)? {
+            Run::Repeated { value, count } => {
+                self.value = value;
+                self.repeated = count;
+            }
+            Run::Packed { count } => self.packed = count,
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn too_short() -> Error {
+    Error::corrupt("RLE data ends before the values that the page promises")
+}
+
+/// A run header, and for RLE runs the value behind it.
+enum Run {
+    /// `count` times the same value; the position stands on the next run header.
+    Repeated { value: u32, count: usize },
+    /// Bit-packed values, as many as the header promises and the bytes hold; the position stands on the first of them.
+    Packed { count: usize },
+}
+
+impl Run {
+    /// Parses the run header at `position`. `bit_width` is not zero.
+    fn parse(bytes: &[u8], position: &mut usize, bit_width: u32) -> Result<Self> {
+        if *position >= bytes.len() {
+            return Err(too_short());
+        }
+        let header = read_uleb(bytes, position)?;
+        let count = usize::try_from(header >> 1).unwrap_or(usize::MAX);
+        if header & 1 == 1 {
+            let available = bytes.len().saturating_sub(*position).saturating_mul(8) / bit_width as usize;
+            return Ok(Self::Packed { count: count.saturating_mul(GROUP).min(available) });
+        }
+        let size = bit_width.div_ceil(8) as usize;
+        let end = position.saturating_add(size);
+        let Some(stored) = bytes.get(*position..end) else {
+            return Err(Error::corrupt("RLE run without its value"));
+        };
+        let mut little_endian = [0u8; 4];
+        little_endian[..size].copy_from_slice(stored);
+        let value = u32::from_le_bytes(little_endian);
+        if u64::from(value) >> bit_width != 0 {
+            return Err(Error::corrupt(format!("RLE run of value {value}, which has more than {bit_width} bits")));
+        }
+        *position = end;
+        Ok(Self::Repeated { value, count })
+    }
+}
+
+/// Decoder of the RLE / bit-packed hybrid at one bit a value: definition levels of flat OPTIONAL columns.
+///
+/// A set bit is a value that is there. It owns no bytes: the same slice is given to each call.
+#[derive(Debug, Clone, Default)]
+pub struct Levels {
+    /// Byte position of the next run header.
+    position: usize,
+    /// Values left of the current RLE run.
+    repeated: usize,
+    value: bool,
+    /// Bits left of the current bit-packed run.
+    packed: usize,
+    /// Bit position of the first of them.
+    bit: usize,
+}
+
+impl Levels {
+    /// Starts at the beginning of the bytes that the next calls give.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Writes the next `len` bits to `words` at `start_bit`, other bits untouched, and returns how many are set.
+    ///
+    /// `words` must hold `start_bit + len` bits.
+    ///
+    /// # Errors
+    /// The bytes end before, or hold a malformed run.
+    pub fn read(&mut self, bytes: &[u8], len: usize, words: &mut [u64], start_bit: usize) -> Result<usize> {
+        let mut done = 0;
+        while done < len {
+            if self.repeated > 0 {
+                let n = self.repeated.min(len - done);
+                fill_bits(words, start_bit + done, n, self.value);
+                self.repeated -= n;
+                done += n;
+            } else if self.packed > 0 {
+                let n = self.packed.min(len - done);
+                copy_bits(bytes, self.bit, n, words, start_bit + done);
+                self.bit += n;
+                self.packed -= n;
+                done += n;
+            } else {
+                self.next_run(bytes)?;
+            }
+        }
+        Ok(count_range(words, start_bit, len))
+    }
+
+    /// Steps over the next `len` bits and returns how many of them are set.
+    ///
+    /// # Errors
+    /// The bytes end before, or hold a malformed run.
+    pub fn skip(&mut self, bytes: &[u8], len: usize) -> Result<usize> {
+        let (mut rest, mut ones) = (len, 0);
+        while rest > 0 {
+            if self.repeated > 0 {
+                let n = self.repeated.min(rest);
+                ones += if self.value { n } else { 0 };
+                self.repeated -= n;
+                rest -= n;
+            } else if self.packed > 0 {
+                let n = self.packed.min(rest);
+                ones += count_bits(bytes, self.bit, n);
+                self.bit += n;
+                self.packed -= n;
+                rest -= n;
+            } else {
+                self.next_run(bytes)?;
+            }
+        }
+        Ok(ones)
+    }
+
+    /// The bit that all of the first `len` values share, where one RLE run says so; `None` says nothing.
+    pub fn uniform(bytes: &[u8], len: usize) -> Option<bool> {
+        match Run::parse(bytes, &mut 0, 1) {
+            Ok(Run::Repeated { value, count }) if count >= len => Some(value == 1),
+            _ => None,
+        }
+    }
+
+    fn next_run(&mut self, bytes: &[u8]) -> Result<()> {
+        match Run::parse(bytes, &mut self.position, 1)? {
+            Run::Repeated { value, count } => {
+                self.value = value == 1;
+                self.repeated = count;
+            }
+            Run::Packed { count } => {
+                self.packed = count;
+                self.bit = self.position * 8;
+                // `count` is cut to what the bytes hold, in whole bytes.
+                self.position += count / 8;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bits `bit..bit + 64` of `bytes`, zero past the end.
+#[inline]
+fn load_bits(bytes: &[u8], bit: usize) -> u64 {
+    let (byte, shift) = (bit / 8, bit % 8);
+    let (low, high) = match bytes.get(byte..).and_then(|rest| rest.split_first_chunk::<8>()) {
+        Some((low, rest)) => (u64::from_le_bytes(*low), rest.first().map_or(0, |&high| u64::from(high))),
+        None => {
+            let mut padded = [0u8; 8];
+            let tail = bytes.get(byte..).unwrap_or_default();
+            padded[..tail.len()].copy_from_slice(tail);
+            (u64::from_le_bytes(padded), 0)
+        }
+    };
+    // In two steps, as a shift by 64 is none.
+    low >> shift | high << 1 << (63 - shift)
+}
+
+/// A word whose lowest `n` bits are set, `n` in 0..=64.
+#[inline]
+fn low_mask(n: usize) -> u64 {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}
+
+/// Copies `len` bits of `bytes` from `bit` on to `words` at `start_bit`.
+pub(super) fn copy_bits(bytes: &[u8], bit: usize, len: usize, words: &mut [u64], start_bit: usize) {
+    let head = ((64 - start_bit % 64) % 64).min(len);
+    if head > 0 {
+        put_bits(&mut words[start_bit / 64], start_bit % 64, head, load_bits(bytes, bit));
+    }
+    let (from, whole) = ((start_bit + head) / 64, (len - head) / 64);
+    for (index, word) in words[from..from + whole].iter_mut().enumerate() {
+        *word = load_bits(bytes, bit + head + index * 64);
+    }
+    let done = head + whole * 64;
+    if done < len {
+        put_bits(&mut words[from + whole], 0, len - done, load_bits(bytes, bit + done));
+    }
+}
+
+/// Writes the lowest `n` bits of `value` to `word` at `shift`.
+#[inline]
+fn put_bits(word: &mut u64, shift: usize, n: usize, value: u64) {
+    let mask = low_mask(n);
+    *word = *word & !(mask << shift) | (value & mask) << shift;
+}
+
+/// How many of the `len` bits of `words` from `start_bit` on are set.
+fn count_range(words: &[u64], start_bit: usize, len: usize) -> usize {
+    let Some(last_bit) = (start_bit + len).checked_sub(1).filter(|_| len > 0) else {
+        return 0;
+    };
+    let (first, last) = (start_bit / 64, last_bit / 64);
+    // What stands in the outer words outside of the range is counted with the rest, and taken off again.
+    let outside = (words[first] & low_mask(start_bit % 64)).count_ones()
+        + (words[last] & !low_mask(last_bit % 64 + 1)).count_ones();
+    kernels().count_ones(&words[first..=last]) - outside as usize
+}
+
+/// How many of the `len` bits of `bytes` from `bit` on are set.
+fn count_bits(bytes: &[u8], bit: usize, len: usize) -> usize {
+    const WINDOW: usize = 1024;
+    let mut words = [0; WINDOW / 64];
+    let count = |done| {
+        let n = WINDOW.min(len - done);
+        copy_bits(bytes, bit + done, n, &mut words, 0);
+        count_range(&words, 0, n)
+    };
+    (0..len).step_by(WINDOW).map(count).sum()
+}
+
+/// Writes `len` times `value` to `words` at `start_bit`.
+fn fill_bits(words: &mut [u64], start_bit: usize, len: usize, value: bool) {
+    let mut done = 0;
+    while done < len {
+        let (word, shift) = ((start_bit + done) / 64, (start_bit + done) % 64);
+        let n = (64 - shift).min(len - done);
+        let mask = low_mask(n) << shift;
+        words[word] = if value { words[word] | mask } else { words[word] & !mask };
+        done += n;
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

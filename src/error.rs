@@ -1,0 +1,174 @@
+//! The one error type of the crate: what is wrong, and where.
+//!
+//! Low floors say what is wrong; each floor above adds the part of the place that it knows, so that what reaches the
+//! user names file, row group, column and page.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The result of everything that reads or writes Parquet bytes here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes break the Parquet specification.
+    #[error("corrupt Parquet data: {0}")]
+    Corrupt(Box<Fault>),
+    /// The bytes are legal Parquet that this crate does not read.
+    #[error("unsupported Parquet data: {0}")]
+    Unsupported(Box<Fault>),
+    /// The bytes ask for more than an option allows.
+    #[error("limit exceeded: {0}")]
+    Limit(Box<Fault>),
+    /// The parquet crate refused the footer, an index or a column that goes through it.
+    #[error("{1}: {0}")]
+    Parquet(#[source] parquet::errors::ParquetError, Place),
+    /// Arrow refused an array.
+    #[error("{1}: {0}")]
+    Arrow(#[source] arrow::error::ArrowError, Place),
+    /// The store, or an expression evaluated for the scan, failed.
+    #[error("{1}: {0}")]
+    External(#[source] Box<dyn std::error::Error + Send + Sync>, Place),
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong.
+    pub message: String,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// A place in a file, as far as it is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Location of the file in its store.
+    pub file: Option<Arc<str>>,
+    /// Index of the row group in the file.
+    pub row_group: Option<usize>,
+    /// Path of the column.
+    pub column: Option<Arc<str>>,
+    /// Index of the page in the column chunk, dictionary page included.
+    pub page: Option<usize>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place == Place::default() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "{} ({})", self.message, self.place)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        if let Some(file) = &self.file {
+            write!(f, "file {file}")?;
+            separator = ", ";
+        }
+        if let Some(row_group) = self.row_group {
+            write!(f, "{separator}row group {row_group}")?;
+            separator = ", ";
+        }
+        if let Some(column) = &self.column {
+            write!(f, "{separator}column {column}")?;
+            separator = ", ";
+        }
+        if let Some(page) = self.page {
+            write!(f, "{separator}page {page}")?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("unknown place") } else { Ok(()) }
+    }
+}
+
+impl Error {
+    /// The bytes break the specification in the way that `message` says.
+    #[cold]
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::Corrupt(Fault::boxed(message))
+    }
+
+    /// The bytes are legal, and not read here.
+    #[cold]
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::Unsupported(Fault::boxed(message))
+    }
+
+    /// The bytes ask for more than an option allows.
+    #[cold]
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::Limit(Fault::boxed(message))
+    }
+
+    /// Something outside the crate failed: a store, an expression.
+    pub fn external(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::External(source.into(), Place::default())
+    }
+
+    /// Where the error happened, as far as it is known.
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => &fault.place,
+            Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => place,
+        }
+    }
+
+    fn place_mut(&mut self) -> &mut Place {
+        match self {
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => &mut fault.place,
+            Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => place,
+        }
+    }
+
+    /// Names the page, unless a floor below did.
+    #[must_use]
+    pub fn at_page(mut self, page: usize) -> Self {
+        self.place_mut().page.get_or_insert(page);
+        self
+    }
+
+    /// Names the column, unless a floor below did.
+    #[must_use]
+    pub fn at_column(mut self, column: &Arc<str>) -> Self {
+        self.place_mut().column.get_or_insert_with(|| Arc::clone(column));
+        self
+    }
+
+    /// Names the row group, unless a floor below did.
+    #[must_use]
+    pub fn at_row_group(mut self, row_group: usize) -> Self {
+        self.place_mut().row_group.get_or_insert(row_group);
+        self
+    }
+
+    /// Names the file, unless a floor below did.
+    #[must_use]
+    pub fn in_file(mut self, file: &Arc<str>) -> Self {
+        self.place_mut().file.get_or_insert_with(|| Arc::clone(file));
+        self
+    }
+}
+
+impl Fault {
+    fn boxed(message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { message: message.into(), place: Place::default() })
+    }
+}
+
+impl From<parquet::errors::ParquetError> for Error {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Self::Parquet(error, Place::default())
+    }
+}
+
+impl From<arrow::error::ArrowError> for Error {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        Self::Arrow(error, Place::default())
+    }
+}

@@ -1,0 +1,102 @@
+//! Tools for bitmaps.
+
+use super::tools::Tools;
+
+/// The `count` low bits set, for `count` up to 64.
+#[inline(always)]
+pub(super) fn low_ones(count: u32) -> u64 {
+    if count == 0 { 0 } else { u64::MAX >> (64 - count) }
+}
+
+#[inline(always)]
+pub(super) fn count_ones(words: &[u64]) -> usize {
+    words.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+#[inline(always)]
+pub(super) fn pext_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+    let mut written = 0;
+    // The bits of the word that is not full yet: `written % 64` of them.
+    let mut pending = 0u64;
+    for (&word, &mask) in source.iter().zip(mask) {
+        let bits = B::pext(word, mask);
+        let count = mask.count_ones();
+        let used = (written % 64) as u32;
+        pending |= bits << used;
+        if used + count >= 64 {
+            out[written / 64] = pending;
+            // `used` is not 0 unless all 64 bits went into the word before.
+            pending = if used == 0 { 0 } else { bits >> (64 - used) };
+        }
+        written += count as usize;
+    }
+    if !written.is_multiple_of(64) {
+        out[written / 64] = pending;
+    }
+    written
+}
+
+#[inline(always)]
+pub(super) fn pdep_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+    let mut read = 0;
+    for (out, &mask) in out.iter_mut().zip(mask) {
+        let used = (read % 64) as u32;
+        let word = |index: usize| source.get(index).copied().unwrap_or(0);
+        let mut bits = word(read / 64) >> used;
+        if used != 0 {
+            bits |= word(read / 64 + 1) << (64 - used);
+        }
+        *out = B::pdep(bits, mask);
+        read += mask.count_ones() as usize;
+    }
+    read
+}
+
+/// Sets `len` bits from bit `from` on.
+///
+/// # Panics
+/// The range ends past `words`.
+pub fn set_range(words: &mut [u64], from: usize, len: usize) {
+    if len == 0 {
+        return;
+    }
+    let (first, last) = (from / 64, (from + len - 1) / 64);
+    let first_mask = u64::MAX << (from % 64);
+    let last_mask = low_ones(((from + len - 1) % 64) as u32 + 1);
+    if first == last {
+        words[first] |= first_mask & last_mask;
+        return;
+    }
+    words[first] |= first_mask;
+    words[last] |= last_mask;
+    words[first + 1..last].fill(u64::MAX);
+}
+
+/// Copies `len` bits from bit `source_bit` of `source` to bit `out_bit` of `out`; the other bits of `out` stay.
+///
+/// # Panics
+/// Either range ends past its slice.
+pub fn copy_bits(source: &[u64], source_bit: usize, out: &mut [u64], out_bit: usize, len: usize) {
+    if len == 0 {
+        return;
+    }
+    let source = &source[source_bit / 64..=(source_bit + len - 1) / 64];
+    let out = &mut out[out_bit / 64..=(out_bit + len - 1) / 64];
+    let (source_bit, out_bit) = (source_bit % 64, out_bit % 64);
+    // 64 bits of the source from bit `at` on, zeros past its end.
+    let load = |at: usize| {
+        let shift = (at % 64) as u32;
+        let low = source[at / 64] >> shift;
+        if shift == 0 { low } else { low | source.get(at / 64 + 1).map_or(0, |word| word << (64 - shift)) }
+    };
+    let merge = |out: &mut u64, bits: u64, mask: u64| *out = (*out & !mask) | (bits & mask);
+
+    let head = len.min(64 - out_bit);
+    merge(&mut out[0], load(source_bit) << out_bit, low_ones(head as u32) << out_bit);
+    let mut done = head;
+    for out in &mut out[1..] {
+        let count = (len - done).min(64);
+        merge(out, load(source_bit + done), low_ones(count as u32));
+        done += count;
+    }
+}

@@ -1,0 +1,156 @@
+//! The bodies of all kernels, instantiated once for each instruction set.
+//!
+//! The bodies are `#[inline(always)]` and name no features, so each takes on those of the shell that it is inlined into.
+
+use super::tools::{self, Tools};
+use super::{Isa, Kernels, bits, compare, delta, lane, select, unpack, value};
+
+/// The instances of a kernel for the widths 0 to 32.
+macro_rules! up_to_32 {
+    ($kernel:ident $(, $lane:ty)?) => {
+        by_width!($kernel, $($lane)?; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32)
+    };
+}
+
+/// The instances of a kernel for the widths 0 to 64.
+macro_rules! up_to_64 {
+    ($kernel:ident $(, $lane:ty)?) => {
+        by_width!($kernel, $($lane)?; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+            33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
+    };
+}
+
+macro_rules! by_width {
+    ($kernel:ident, ; $($width:literal)*) => { &[$($kernel::<$width>),*] };
+    ($kernel:ident, $lane:ty; $($width:literal)*) => { &[$($kernel::<$lane, $width>),*] };
+}
+
+/// A table of the bodies, each in a shell with the given attributes; `$tools` are those of the instruction set.
+macro_rules! table {
+    ($isa:expr, $tools:ty, $(#[$feature:meta])*) => {{
+        use compare::Comparison;
+        use lane::Lane;
+
+        $(#[$feature])*
+        fn decode<T: Lane, const W: usize>(packed: &[u8], min_delta: T, last: T, out: &mut [T]) -> T {
+            delta::decode::<T, W>(packed, min_delta, last, out)
+        }
+        $(#[$feature])*
+        fn sum<const W: usize>(packed: &[u8], count: usize) -> u64 {
+            delta::sum::<W>(packed, count)
+        }
+        $(#[$feature])*
+        fn unpack<const W: usize>(packed: &[u8], out: &mut [u32]) {
+            unpack::unpack::<W>(packed, out);
+        }
+        $(#[$feature])*
+        fn in_range<T: Lane>(values: &[T], low: T, high: T, words: &mut [u64]) {
+            compare::in_range::<T, $tools>(values, low, high, words);
+        }
+        $(#[$feature])*
+        fn compare<T: Lane>(left: &[T], right: &[T], op: Comparison, signed: bool, words: &mut [u64]) {
+            compare::compare::<T, $tools>(left, right, op, signed, words);
+        }
+        $(#[$feature])*
+        fn compact<U: Copy>(values: &[U], words: &[u64], out: &mut [U]) -> usize {
+            select::compact(values, words, out)
+        }
+        $(#[$feature])*
+        fn expand<U: Copy + Default>(dense: &[U], words: &[u64], len: usize, out: &mut [U]) -> usize {
+            select::expand(dense, words, len, out)
+        }
+        $(#[$feature])*
+        fn gather<U: Copy>(dictionary: &[U], indices: &[u32], out: &mut [U]) -> bool {
+            select::gather(dictionary, indices, out)
+        }
+        $(#[$feature])*
+        fn count_ones(words: &[u64]) -> usize {
+            bits::count_ones(words)
+        }
+        $(#[$feature])*
+        fn pext(word: u64, mask: u64) -> u64 {
+            <$tools as Tools>::pext(word, mask)
+        }
+        $(#[$feature])*
+        fn pdep(word: u64, mask: u64) -> u64 {
+            <$tools as Tools>::pdep(word, mask)
+        }
+        $(#[$feature])*
+        fn pext_words(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+            bits::pext_words::<$tools>(source, mask, out)
+        }
+        $(#[$feature])*
+        fn pdep_words(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+            bits::pdep_words::<$tools>(source, mask, out)
+        }
+
+        Kernels {
+            isa: $isa,
+            i32: lane::Table {
+                decode: up_to_32!(decode, i32),
+                in_range: in_range::<i32>,
+                compare: compare::<i32>,
+            },
+            i64: lane::Table {
+                decode: up_to_64!(decode, i64),
+                in_range: in_range::<i64>,
+                compare: compare::<i64>,
+            },
+            u32: value::Table { compact: compact::<u32>, expand: expand::<u32>, gather: gather::<u32> },
+            u64: value::Table { compact: compact::<u64>, expand: expand::<u64>, gather: gather::<u64> },
+            u128: value::Table { compact: compact::<u128>, expand: expand::<u128>, gather: gather::<u128> },
+            sum: up_to_64!(sum),
+            unpack: up_to_32!(unpack),
+            count_ones,
+            pext,
+            pdep,
+            pext_words,
+            pdep_words,
+        }
+    }};
+}
+
+pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
+
+#[cfg(target_arch = "x86_64")]
+static AVX2: Kernels = table!(Isa::Avx2, tools::Wide<64>, #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]);
+
+#[cfg(target_arch = "x86_64")]
+static AVX512: Kernels = {
+    let mut kernels = table!(
+        Isa::Avx512,
+        tools::Wide<32>,
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi1,bmi2,popcnt,lzcnt")]
+    );
+    // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
+    kernels.u32.compact = AVX2.u32.compact;
+    kernels.u64.compact = AVX2.u64.compact;
+    kernels.u128.compact = AVX2.u128.compact;
+    kernels.u32.expand = AVX2.u32.expand;
+    kernels.u64.expand = AVX2.u64.expand;
+    kernels.u128.expand = AVX2.u128.expand;
+    kernels
+};
+
+/// The AVX2 table, where the processor has all that its shells enable.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn avx2() -> Option<&'static Kernels> {
+    let available = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("lzcnt");
+    available.then_some(&AVX2)
+}
+
+/// The AVX-512 table, where the processor has all that its shells enable.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn avx512() -> Option<&'static Kernels> {
+    let available = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512cd")
+        && avx2().is_some();
+    available.then_some(&AVX512)
+}

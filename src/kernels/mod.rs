@@ -1,0 +1,202 @@
+//! Floor 0: the loops over slices that everything else is built from.
+//!
+//! A kernel has one face, a method of [`Lane`], [`Value`] or [`Kernels`], and one body: generic, safe where it can be, written
+//! so that a compiler vectorises it. The files of `isa` instantiate the bodies under the features of one instruction
+//! set; [`kernels`] chooses among them once, so that the price of a choice is one indirect call for a block, a window or a
+//! page and never for a value.
+//!
+//! Bitmaps are slices of `u64` words, bit `i` of word `i / 64` for row `i`, least significant bit first.
+//!
+//! Nothing here allocates or returns errors. What a caller must have checked is an assertion in the face; the contents of
+//! `packed` are never trusted.
+
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
+mod bits;
+mod compare;
+mod delta;
+mod isa;
+mod lane;
+mod select;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod unpack;
+mod value;
+
+pub use bits::{copy_bits, set_range};
+pub use compare::Comparison;
+pub use lane::Lane;
+pub use value::Value;
+
+/// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
+pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
+
+/// The instruction sets that kernels are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Isa {
+    /// What the compiler's target guarantees.
+    Portable,
+    /// AVX2 with BMI1, BMI2, POPCNT and LZCNT.
+    Avx2,
+    /// AVX-512 F, BW, VL, DQ and CD on top of [`Isa::Avx2`].
+    Avx512,
+}
+
+impl Isa {
+    /// Every instruction set, least capable first.
+    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+
+    /// The name that [`ISA_OVERRIDE`] takes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether the processor that runs this has the instruction set.
+    pub fn is_available(self) -> bool {
+        kernels_for(self).is_some()
+    }
+
+    fn best() -> Self {
+        Self::ALL.into_iter().rev().find(|isa| isa.is_available()).unwrap_or(Self::Portable)
+    }
+}
+
+/// The kernels of one instruction set.
+///
+/// Tables exist for instruction sets that the processor has, and no others: the private fields and [`kernels_for`] see to
+/// it, which is what makes the safe faces sound.
+pub struct Kernels {
+    isa: Isa,
+    i32: lane::Table<i32>,
+    i64: lane::Table<i64>,
+    u32: value::Table<u32>,
+    u64: value::Table<u64>,
+    u128: value::Table<u128>,
+    /// One for each width of 64-bit lanes.
+    sum: &'static [unsafe fn(&[u8], usize) -> u64],
+    /// One for each width up to 32.
+    unpack: &'static [unsafe fn(&[u8], &mut [u32])],
+    count_ones: unsafe fn(&[u64]) -> usize,
+    pext: unsafe fn(u64, u64) -> u64,
+    pdep: unsafe fn(u64, u64) -> u64,
+    pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
+    pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
+}
+
+impl std::fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Kernels").field(&self.isa).finish()
+    }
+}
+
+/// The kernels to use: those of [`check_isa_override`], or of the best instruction set where that is an error.
+pub fn kernels() -> &'static Kernels {
+    static CHOICE: OnceLock<&'static Kernels> = OnceLock::new();
+    CHOICE.get_or_init(|| {
+        let isa = check_isa_override().unwrap_or_else(|_| Isa::best());
+        kernels_for(isa).unwrap_or(&isa::PORTABLE)
+    })
+}
+
+/// The kernels of `isa`, if the processor has it.
+pub fn kernels_for(isa: Isa) -> Option<&'static Kernels> {
+    match isa {
+        Isa::Portable => Some(&isa::PORTABLE),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => isa::avx2(),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => isa::avx512(),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => None,
+    }
+}
+
+/// The instruction set that [`kernels`] uses: that of [`ISA_OVERRIDE`] where it is set, else the best.
+///
+/// # Errors
+/// The variable names no instruction set, or one that the processor lacks. Checked where a table is opened, so that an
+/// override never fails silently.
+pub fn check_isa_override() -> Result<Isa> {
+    match std::env::var_os(ISA_OVERRIDE) {
+        None => Ok(Isa::best()),
+        Some(name) => parse_override(&name.to_string_lossy()),
+    }
+}
+
+fn parse_override(name: &str) -> Result<Isa> {
+    let Some(isa) = Isa::ALL.into_iter().find(|isa| isa.name() == name) else {
+        let message = format!("{ISA_OVERRIDE} is {name:?}, which is none of portable, avx2 and avx512");
+        return Err(Error::external(message));
+    };
+    if !isa.is_available() {
+        return Err(Error::external(format!("{ISA_OVERRIDE} is {name:?}, which this processor lacks")));
+    }
+    Ok(isa)
+}
+
+impl Kernels {
+    /// The instruction set of these kernels.
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Unpacks `out.len()` little-endian values of `bit_width` bits.
+    ///
+    /// # Panics
+    /// `bit_width` is over 32, `out.len()` is no multiple of 8, or `packed` is shorter than `out.len() / 8 * bit_width`.
+    pub fn unpack(&self, packed: &[u8], bit_width: u32, out: &mut [u32]) {
+        assert!(out.len().is_multiple_of(8), "values are unpacked eight at a time");
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { self.unpack[bit_width as usize](packed, out) }
+    }
+
+    /// The number of set bits.
+    pub fn count_ones(&self, words: &[u64]) -> usize {
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { (self.count_ones)(words) }
+    }
+
+    /// The bits of `word` at the set positions of `mask`, moved together at the low end.
+    pub fn pext(&self, word: u64, mask: u64) -> u64 {
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { (self.pext)(word, mask) }
+    }
+
+    /// The low bits of `word` moved to the set positions of `mask`: the inverse of [`Kernels::pext`].
+    pub fn pdep(&self, word: u64, mask: u64) -> u64 {
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { (self.pdep)(word, mask) }
+    }
+
+    /// Moves the bits of `source` at the set positions of `mask` together at the front of `out`, and returns their number.
+    ///
+    /// This is how a selection of rows becomes one of values: `mask` is the validity. `out` needs a word for each 64 bits
+    /// written, or part thereof; the last of these is padded with zeros, further ones are untouched.
+    ///
+    /// # Panics
+    /// `source` and `mask` differ in length, or `out` is too short.
+    pub fn pext_words(&self, source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+        assert_eq!(source.len(), mask.len(), "source and mask are bitmaps of the same rows");
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { (self.pext_words)(source, mask, out) }
+    }
+
+    /// Moves the leading bits of `source` to the set positions of `mask`, zeros elsewhere, and returns their number: the
+    /// inverse of [`Kernels::pext_words`].
+    ///
+    /// Writes `mask.len()` words of `out`. Bits past the end of `source` are zeros.
+    ///
+    /// # Panics
+    /// `out` is shorter than `mask`.
+    pub fn pdep_words(&self, source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+        // SAFETY: this table exists, so the processor has its features.
+        unsafe { (self.pdep_words)(source, mask, &mut out[..mask.len()]) }
+    }
+}

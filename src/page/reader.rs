@@ -1,0 +1,356 @@
+//! The pages of a column chunk, one after the other.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use flate2::Crc;
+
+use crate::encoding::rle::Levels;
+use crate::error::{Error, Result};
+use crate::page::compression::{Codec, Decompressor, Limits};
+use crate::page::header::{Encoding, PageHeader, PageKind, parse};
+
+/// Walks the pages of a column chunk of a flat column by their headers, and reads those that are wanted.
+#[derive(Debug, Clone)]
+pub struct PageReader {
+    chunk: Bytes,
+    /// Where the next page header is.
+    position: usize,
+    codec: Codec,
+    max_definition_level: i16,
+    limits: Limits,
+    verify_crc: bool,
+    /// Values that the column metadata promises and no header covered yet.
+    remaining: u64,
+    /// Index of the page whose header is next, counting every page.
+    next_page: usize,
+    /// The page of the last header, and where its body is.
+    current: Option<(PageHeader, Range<usize>)>,
+}
+
+impl PageReader {
+    /// A reader of `chunk`, which starts with the chunk's first page (the dictionary page, where there is one).
+    ///
+    /// `num_values` is that of the column metadata and counts nulls; what follows the page that completes it is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// A `max_definition_level` over 1: the column is not flat.
+    pub fn new(
+        chunk: Bytes,
+        codec: Codec,
+        max_definition_level: i16,
+        num_values: u64,
+        limits: Limits,
+        verify_crc: bool,
+    ) -> Result<Self> {
+        if !matches!(max_definition_level, 0 | 1) {
+            return Err(Error::unsupported(format!("pages with definition levels up to {max_definition_level}")));
+        }
+        Ok(Self {
+            chunk,
+            position: 0,
+            codec,
+            max_definition_level,
+            limits,
+            verify_crc,
+            remaining: num_values,
+            next_page: 0,
+            current: None,
+        })
+    }
+
+    /// Steps to the next page by its header alone, over index pages and those of an unknown kind. `None` after the page
+    /// that completes the chunk's values.
+    ///
+    /// # Errors
+    /// The chunk ends before its values do, or a header is malformed. The reader stays where it is.
+    pub fn next_page(&mut self) -> Result<Option<PageHeader>> {
+        while self.remaining > 0 {
+            let page = self.next_page;
+            let (header, body) = self.parse_next().map_err(|e| e.at_page(page))?;
+            self.remaining -= header.data_values().unwrap_or(0) as u64;
+            self.position = body.end;
+            self.next_page += 1;
+            if header.kind != PageKind::Other {
+                self.current = Some((header, body));
+                return Ok(Some(header));
+            }
+        }
+        self.current = None;
+        Ok(None)
+    }
+
+    /// Index in the chunk of the page that `next_page` returned last, for errors.
+    pub fn page_index(&self) -> usize {
+        self.next_page.saturating_sub(1)
+    }
+
+    /// Values of the pages that `next_page` has yet to return.
+    pub fn remaining_values(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Reads the page that `next_page` returned last into `buffer`.
+    ///
+    /// # Errors
+    /// There is no such page, its bytes do not match its header or the limits, or its levels are BIT_PACKED.
+    pub fn load(&self, buffer: &mut PageBuffer) -> Result<()> {
+        buffer.clear();
+        let result = self.load_current(buffer).map_err(|e| e.at_page(self.page_index()));
+        if result.is_err() {
+            buffer.clear();
+        }
+        result
+    }
+
+    fn parse_next(&self) -> Result<(PageHeader, Range<usize>)> {
+        let rest = self.chunk.get(self.position..).unwrap_or_default();
+        if rest.is_empty() {
+            return Err(Error::corrupt(format!("column chunk ends {} values early", self.remaining)));
+        }
+        let (header, header_size) = parse(rest)?;
+        let start = self.position + header_size;
+        let end = start.checked_add(header.compressed_size).filter(|&end| end <= self.chunk.len());
+        let Some(end) = end else {
+            return Err(Error::corrupt(format!(
+                "page of {} bytes runs past the end of its column chunk",
+                header.compressed_size
+            )));
+        };
+        self.check(&header)?;
+        Ok((header, start..end))
+    }
+
+    /// Checks what a header says against itself and the chunk.
+    fn check(&self, header: &PageHeader) -> Result<()> {
+        if let Some(num_values) = header.data_values()
+            && num_values as u64 > self.remaining
+        {
+            return Err(Error::corrupt(format!(
+                "page of {num_values} values, {} are left in its column chunk",
+                self.remaining
+            )));
+        }
+        match header.kind {
+            PageKind::Dictionary { .. } if self.next_page > 0 => {
+                Err(Error::corrupt("dictionary page that is not the first of its column chunk"))
+            }
+            PageKind::DataV2 {
+                num_values, num_nulls, num_rows, definition_levels_len, repetition_levels_len, ..
+            } => {
+                if num_rows != num_values {
+                    return Err(Error::corrupt(format!("page of {num_values} values in {num_rows} rows")));
+                }
+                if num_nulls > if self.max_definition_level == 0 { 0 } else { num_values } {
+                    return Err(Error::corrupt(format!("page of {num_values} values with {num_nulls} nulls")));
+                }
+                let levels_len = definition_levels_len.saturating_add(repetition_levels_len);
+                if levels_len > header.compressed_size || levels_len > header.uncompressed_size {
+                    return Err(Error::corrupt(format!("page with {levels_len} bytes of levels, more than it has")));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn load_current(&self, buffer: &mut PageBuffer) -> Result<()> {
+        let Some((header, body)) = &self.current else {
+            return Err(Error::corrupt("column chunk without a page to read"));
+        };
+        let body = self.chunk.slice(body.clone());
+        if self.verify_crc
+            && let Some(expected) = header.crc
+        {
+            let mut crc = Crc::new();
+            crc.update(&body);
+            if crc.sum() != expected {
+                return Err(Error::corrupt(format!("page with CRC {:08x}, {expected:08x} by its header", crc.sum())));
+            }
+        }
+        match header.kind {
+            PageKind::DataV1 { num_values, encoding, definition_level_encoding } => {
+                self.fill(buffer, body, header.uncompressed_size, self.codec)?;
+                buffer.num_values = num_values;
+                buffer.encoding = encoding;
+                if self.max_definition_level > 0 && num_values > 0 {
+                    if definition_level_encoding != Encoding::Rle {
+                        return Err(Error::unsupported(format!("definition levels in {definition_level_encoding}")));
+                    }
+                    buffer.split_levels()?;
+                }
+            }
+            PageKind::DataV2 {
+                num_values,
+                num_nulls,
+                encoding,
+                definition_levels_len,
+                repetition_levels_len,
+                is_compressed,
+                ..
+            } => {
+                // `check` made sure that both are there.
+                let levels_len = repetition_levels_len + definition_levels_len;
+                let codec = if is_compressed { self.codec } else { Codec::Uncompressed };
+                self.fill(buffer, body.slice(levels_len..), header.uncompressed_size - levels_len, codec)?;
+                buffer.num_values = num_values;
+                buffer.num_nulls = Some(num_nulls);
+                buffer.encoding = encoding;
+                if self.max_definition_level > 0 {
+                    buffer.levels = Source::Stored(body.slice(repetition_levels_len..levels_len));
+                }
+            }
+            PageKind::Dictionary { num_values, encoding } => {
+                self.fill(buffer, body, header.uncompressed_size, self.codec)?;
+                buffer.num_values = num_values;
+                buffer.encoding = encoding;
+            }
+            PageKind::Other => return Err(Error::corrupt("column chunk without a page to read")),
+        }
+        buffer.has_levels = self.max_definition_level > 0 && header.data_values().is_some();
+        buffer.uniform =
+            if buffer.has_levels { Levels::uniform(buffer.definition_levels(), buffer.num_values) } else { Some(true) };
+        Ok(())
+    }
+
+    /// Makes `body` the values of `buffer`: by reference where it is stored as it is, else decompressed.
+    fn fill(&self, buffer: &mut PageBuffer, body: Bytes, uncompressed_size: usize, codec: Codec) -> Result<()> {
+        if codec == Codec::Uncompressed {
+            if body.len() != uncompressed_size {
+                return Err(Error::corrupt(format!(
+                    "uncompressed page of {} bytes, {uncompressed_size} by its header",
+                    body.len()
+                )));
+            }
+            buffer.values = Source::Stored(body);
+            return Ok(());
+        }
+        buffer.decompressor.decompress(codec, &body, uncompressed_size, self.limits, &mut buffer.decompressed)?;
+        buffer.values = Source::Decompressed(0..uncompressed_size);
+        Ok(())
+    }
+}
+
+/// A page that was read: its levels and values. Reused from page to page, with the memory and the codec contexts that
+/// it holds.
+#[derive(Debug, Default)]
+pub struct PageBuffer {
+    decompressor: Decompressor,
+    decompressed: Vec<u8>,
+    levels: Source,
+    values: Source,
+    encoding: Encoding,
+    num_values: usize,
+    num_nulls: Option<usize>,
+    has_levels: bool,
+    uniform: Option<bool>,
+}
+
+/// Where a part of a page is.
+#[derive(Debug)]
+enum Source {
+    /// In the column chunk.
+    Stored(Bytes),
+    /// In the buffer of decompressed bytes.
+    Decompressed(Range<usize>),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Decompressed(0..0)
+    }
+}
+
+impl PageBuffer {
+    /// The bytes of the values, nulls left out; or the entries of a dictionary.
+    pub fn values(&self) -> &[u8] {
+        self.bytes(&self.values)
+    }
+
+    /// The bytes of the values where they were not compressed: a part of the column chunk, free to keep.
+    pub fn stored_values(&self) -> Option<&Bytes> {
+        match &self.values {
+            Source::Stored(bytes) => Some(bytes),
+            Source::Decompressed(_) => None,
+        }
+    }
+
+    /// The bytes of the definition levels, for `Levels`; empty where there are none.
+    pub fn definition_levels(&self) -> &[u8] {
+        self.bytes(&self.levels)
+    }
+
+    /// Whether the page has definition levels: a data page of an OPTIONAL column.
+    pub fn has_definition_levels(&self) -> bool {
+        self.has_levels
+    }
+
+    /// Number of values, nulls included, which is the number of rows; or of the entries of a dictionary.
+    pub fn num_values(&self) -> usize {
+        self.num_values
+    }
+
+    /// Number of nulls by the header of a V2 page, which the levels may contradict.
+    pub fn num_nulls(&self) -> Option<usize> {
+        self.num_nulls
+    }
+
+    /// Encoding of the values.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Whether no value is null by the levels themselves. `false` says nothing: only the usual form is looked for, one
+    /// run.
+    pub fn is_all_valid(&self) -> bool {
+        self.uniform == Some(true)
+    }
+
+    /// Whether each value is null by the levels themselves. `false` says nothing, as for `is_all_valid`.
+    pub fn is_all_null(&self) -> bool {
+        self.uniform == Some(false)
+    }
+
+    /// Lets the page go, and keeps the memory for the next.
+    pub fn clear(&mut self) {
+        self.levels = Source::default();
+        self.values = Source::default();
+        self.encoding = Encoding::default();
+        self.num_values = 0;
+        self.num_nulls = None;
+        self.has_levels = false;
+        self.uniform = Some(true);
+    }
+
+    fn bytes<'a>(&'a self, source: &'a Source) -> &'a [u8] {
+        match source {
+            Source::Stored(bytes) => bytes,
+            Source::Decompressed(range) => self.decompressed.get(range.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Splits the body of a V1 page: the size of the definition levels in four bytes, the levels, the values.
+    fn split_levels(&mut self) -> Result<()> {
+        const PREFIX: usize = 4;
+        let Some((prefix, rest)) = self.values().split_first_chunk::<PREFIX>() else {
+            return Err(Error::corrupt("page without the size of its definition levels"));
+        };
+        let size = usize::try_from(u32::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
+        if size > rest.len() {
+            return Err(Error::corrupt(format!("definition levels of {size} bytes run past the end of the page")));
+        }
+        let split = PREFIX + size;
+        (self.levels, self.values) = match std::mem::take(&mut self.values) {
+            Source::Stored(bytes) => (Source::Stored(bytes.slice(PREFIX..split)), Source::Stored(bytes.slice(split..))),
+            Source::Decompressed(range) => {
+                let split = range.start + split;
+                (Source::Decompressed(range.start + PREFIX..split), Source::Decompressed(split..range.end))
+            }
+        };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

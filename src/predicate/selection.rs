@@ -1,0 +1,136 @@
+//! The rows of a window that are still wanted.
+
+/// Rows that the scan handles at a time.
+pub const WINDOW_ROWS: usize = 1024;
+
+const WORDS: usize = WINDOW_ROWS / 64;
+
+/// A bitmap over the rows of one window: sixteen words, of which the bits from [`Selection::len`] on are zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    words: [u64; WORDS],
+    len: usize,
+}
+
+impl Selection {
+    /// All of `len` rows, `len` at most [`WINDOW_ROWS`].
+    pub fn all(len: usize) -> Self {
+        assert!(len <= WINDOW_ROWS, "a window has at most {WINDOW_ROWS} rows");
+        let mut words = [0; WORDS];
+        let (full, rest) = (len / 64, len % 64);
+        words[..full].fill(u64::MAX);
+        if rest > 0 {
+            words[full] = (1 << rest) - 1;
+        }
+        Self { words, len }
+    }
+
+    /// Rows of the window.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no row is selected.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().fold(0, |any, word| any | word) == 0
+    }
+
+    /// Rows that are selected.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether every row is selected.
+    pub fn is_full(&self) -> bool {
+        self.count() == self.len
+    }
+
+    /// The words that cover [`Selection::len`] rows.
+    pub fn words(&self) -> &[u64] {
+        &self.words[..self.len.div_ceil(64)]
+    }
+
+    /// Keeps the rows that are set in `words` too.
+    pub fn narrow(&mut self, words: &[u64]) {
+        for (word, other) in self.words.iter_mut().zip(words) {
+            *word &= other;
+        }
+    }
+
+    /// Deselects every row.
+    pub fn clear(&mut self) {
+        self.words = [0; WORDS];
+    }
+
+    /// The first and the last selected row.
+    pub fn bounds(&self) -> Option<(usize, usize)> {
+        let first = self.words.iter().position(|word| *word != 0)?;
+        let last = self.words.iter().rposition(|word| *word != 0)?;
+        Some((
+            first * 64 + self.words[first].trailing_zeros() as usize,
+            last * 64 + 63 - self.words[last].leading_zeros() as usize,
+        ))
+    }
+
+    /// The rows from `from` to `to` (excluded) as a window of their own.
+    pub fn slice(&self, from: usize, to: usize) -> Self {
+        let mut part = Self::all(to - from);
+        for (i, word) in part.words.iter_mut().enumerate() {
+            let bit = from + i * 64;
+            let (index, shift) = (bit / 64, bit % 64);
+            let low = self.words.get(index).map_or(0, |word| word >> shift);
+            let high = if shift == 0 { 0 } else { self.words.get(index + 1).map_or(0, |word| word << (64 - shift)) };
+            *word &= low | high;
+        }
+        part
+    }
+
+    /// Deselects rows beyond the first `limit` selected ones.
+    pub fn truncate(&mut self, limit: usize) {
+        let mut left = limit;
+        for word in &mut self.words {
+            let ones = word.count_ones() as usize;
+            if ones > left {
+                let mut kept = 0;
+                for _ in 0..left {
+                    let lowest = *word & word.wrapping_neg();
+                    kept |= lowest;
+                    *word ^= lowest;
+                }
+                *word = kept;
+                left = 0;
+            } else {
+                left -= ones;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_bounds_slices() {
+        for len in 0..=WINDOW_ROWS {
+            let all = Selection::all(len);
+            assert_eq!(all.count(), len);
+            assert_eq!(all.is_empty(), len == 0);
+            assert_eq!(all.bounds(), (len > 0).then(|| (0, len - 1)));
+        }
+        let mut odd = Selection::all(1000);
+        odd.narrow(&[0xaaaa_aaaa_aaaa_aaaa; 16]);
+        for (from, to) in [(0, 1000), (1, 1000), (63, 64), (64, 129), (333, 999), (5, 5)] {
+            let part = odd.slice(from, to);
+            assert_eq!(part.len(), to - from);
+            assert_eq!(part.count(), (from..to).filter(|row| row % 2 == 1).count());
+            assert_eq!(part.bounds().map(|(first, _)| (first + from) % 2), (from + 1 < to || from % 2 == 1 && from < to).then_some(1));
+        }
+        for limit in [0, 1, 31, 32, 33, 499, 500, 501] {
+            let mut some = odd.clone();
+            some.truncate(limit);
+            assert_eq!(some.count(), limit.min(500));
+            assert_eq!(some.bounds().map(|(first, _)| first), (limit > 0).then_some(1));
+        }
+    }
+}

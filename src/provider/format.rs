@@ -1,0 +1,249 @@
+//! The file format: DataFusion's Parquet for everything but the scan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::config::{ConfigFileType, TableParquetOptions};
+use datafusion::common::stats::Precision;
+use datafusion::common::{DataFusionError, GetExt, Result, Statistics, internal_datafusion_err, not_impl_err};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_plan::ExecutionPlan;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::options::MiniblockOptions;
+use super::prune::has_null_counts;
+use super::source::MiniblockSource;
+
+/// Parquet files, scanned by [`MiniblockSource`]. Schemas, statistics, orderings and writing are those of DataFusion's
+/// [`ParquetFormat`].
+#[derive(Debug)]
+pub struct MiniblockFormat {
+    inner: ParquetFormat,
+    options: MiniblockOptions,
+}
+
+impl MiniblockFormat {
+    /// The format with DataFusion's Parquet options (of a session: `state.default_table_options().parquet`) and our own.
+    pub fn new(parquet_options: TableParquetOptions, options: MiniblockOptions) -> Self {
+        Self { inner: ParquetFormat::default().with_options(parquet_options), options }
+    }
+
+    /// DataFusion's Parquet options.
+    pub fn parquet_options(&self) -> &TableParquetOptions {
+        self.inner.options()
+    }
+
+    /// Our own options.
+    pub fn options(&self) -> &MiniblockOptions {
+        &self.options
+    }
+
+    /// `error`, which does not say which of `objects` is at fault, with the first of them that has no readable footer.
+    async fn name_file(
+        &self,
+        error: DataFusionError,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> DataFusionError {
+        for object in objects {
+            if self.footer(state, store, object).await.is_err() {
+                return at(error, object);
+            }
+        }
+        error
+    }
+
+    /// The footer of a file, from the cache where it was read before.
+    async fn footer(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        object: &ObjectMeta,
+    ) -> Result<Arc<ParquetMetaData>> {
+        DFParquetMetadata::new(store.as_ref(), object)
+            .with_metadata_size_hint(self.inner.metadata_size_hint())
+            .with_file_metadata_cache(Some(state.runtime_env().cache_manager.get_file_metadata_cache()))
+            .fetch_metadata()
+            .await
+    }
+}
+
+fn at(error: DataFusionError, object: &ObjectMeta) -> DataFusionError {
+    error.context(format!("file {}", object.location))
+}
+
+/// Statistics that answer queries without a scan must be exact. DataFusion takes a missing null count for zero, and the
+/// bounds of floating point columns for those of all values, while writers leave NaN out.
+fn without_guesses(mut statistics: Statistics, table_schema: &SchemaRef, footer: &ParquetMetaData) -> Statistics {
+    let descriptor = footer.file_metadata().schema_descr();
+    for (field, column) in table_schema.fields().iter().zip(&mut statistics.column_statistics) {
+        if field.data_type().is_floating() {
+            column.min_value = column.min_value.clone().to_inexact();
+            column.max_value = column.max_value.clone().to_inexact();
+        }
+        let root = descriptor.root_schema().get_fields().iter().position(|root| root.name() == field.name());
+        if let Some(root) = root
+            && !has_null_counts(footer, root)
+        {
+            column.null_count = Precision::Absent;
+        }
+    }
+    statistics
+}
+
+impl Default for MiniblockFormat {
+    fn default() -> Self {
+        Self::new(TableParquetOptions::default(), MiniblockOptions::default())
+    }
+}
+
+#[async_trait]
+impl FileFormat for MiniblockFormat {
+    fn get_ext(&self) -> String {
+        self.inner.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.inner.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        self.inner.compression_type()
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        match self.inner.infer_schema(state, store, objects).await {
+            Ok(schema) => Ok(schema),
+            Err(error) => Err(self.name_file(error, state, store, objects).await),
+        }
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        let statistics = self.inner.infer_stats(state, store, Arc::clone(&table_schema), object).await;
+        let statistics = statistics.map_err(|error| at(error, object))?;
+        let footer = self.footer(state, store, object).await?;
+        Ok(without_guesses(statistics, &table_schema, &footer))
+    }
+
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        self.inner.infer_ordering(state, store, table_schema, object).await
+    }
+
+    async fn infer_stats_and_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<FileMeta> {
+        let meta = self.inner.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await;
+        let mut meta = meta.map_err(|error| at(error, object))?;
+        let footer = self.footer(state, store, object).await?;
+        meta.statistics = without_guesses(meta.statistics, &table_schema, &footer);
+        Ok(meta)
+    }
+
+    async fn create_physical_plan(&self, state: &dyn Session, conf: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut source = conf
+            .file_source()
+            .downcast_ref::<MiniblockSource>()
+            .cloned()
+            .ok_or_else(|| internal_datafusion_err!("Expected a MiniblockSource"))?;
+        if !source.table_schema().virtual_columns().is_empty() {
+            return not_impl_err!("Miniblock does not read virtual columns");
+        }
+        if source.reader_factory().is_none() {
+            let runtime = state.runtime_env();
+            let store = runtime.object_store(&conf.object_store_url)?;
+            let cache = runtime.cache_manager.get_file_metadata_cache();
+            source = source.with_reader_factory(Arc::new(CachedParquetFileReaderFactory::new(store, cache)));
+        }
+        // A scan of one partition would report them as exact even when a filter arrives later, and nobody could tell it.
+        let file_groups = conf.file_groups.iter().map(|group| FileGroup::new(group.files().to_vec())).collect();
+        let conf =
+            FileScanConfigBuilder::from(conf).with_file_groups(file_groups).with_source(Arc::new(source)).build();
+        Ok(DataSourceExec::from_data_source(conf))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        conf: FileSinkConfig,
+        order_requirements: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.inner.create_writer_physical_plan(input, state, conf, order_requirements).await
+    }
+
+    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        Arc::new(
+            MiniblockSource::new(table_schema)
+                .with_parquet_options(self.inner.options().clone())
+                .with_options(self.options.clone()),
+        )
+    }
+}
+
+/// Makes a [`MiniblockFormat`] with a session's Parquet options.
+#[derive(Debug, Default)]
+pub struct MiniblockFormatFactory {
+    options: MiniblockOptions,
+}
+
+impl MiniblockFormatFactory {
+    /// A factory of formats with `options`.
+    pub fn new(options: MiniblockOptions) -> Self {
+        Self { options }
+    }
+}
+
+impl FileFormatFactory for MiniblockFormatFactory {
+    fn create(&self, state: &dyn Session, format_options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+        let mut table_options = state.default_table_options();
+        table_options.set_config_format(ConfigFileType::PARQUET);
+        table_options.alter_with_string_hash_map(format_options)?;
+        Ok(Arc::new(MiniblockFormat::new(table_options.parquet, self.options.clone())))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(MiniblockFormat::new(TableParquetOptions::default(), self.options.clone()))
+    }
+}
+
+impl GetExt for MiniblockFormatFactory {
+    fn get_ext(&self) -> String {
+        "miniblock".to_string()
+    }
+}

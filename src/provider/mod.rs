@@ -1,0 +1,35 @@
+//! Floor 6: everything that knows DataFusion.
+//!
+//! | module | what it is for DataFusion |
+//! | --- | --- |
+//! | `session` | registers tables |
+//! | `table` | the table: lists files, and gives filters to the scan |
+//! | `format` | the file format: schemas and statistics, by DataFusion's own |
+//! | `source` | the leaf of a plan under `DataSourceExec`: takes filters and projections |
+//! | `opener` | one file: footer, adaptation to the table, pruning, and the scan as a stream |
+//! | `prune` | which row groups and pages are read |
+//! | `filter` | the conjuncts of a filter by who evaluates them |
+//! | `expr`, `literal` | conjuncts as predicates in the physical domain |
+//! | `residual` | conjuncts that stay expressions |
+//! | `dynamic` | filters that change while the query runs |
+//! | `metrics`, `options` | what it counts, and what a user may say |
+
+mod dynamic;
+mod expr;
+mod filter;
+mod format;
+mod literal;
+mod metrics;
+mod opener;
+mod options;
+mod prune;
+mod residual;
+mod session;
+mod source;
+mod table;
+
+pub use format::{MiniblockFormat, MiniblockFormatFactory};
+pub use options::MiniblockOptions;
+pub use session::SessionContextExt;
+pub use source::MiniblockSource;
+pub use table::MiniblockTable;

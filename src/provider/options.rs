@@ -1,0 +1,78 @@
+//! What a user may say about a table.
+
+use arrow::datatypes::{DataType, SchemaRef};
+
+use crate::page::Limits;
+
+/// Options of a table. The session's `datafusion.execution.parquet.*` settings apply besides.
+///
+/// ```
+/// use miniblock::MiniblockOptions;
+///
+/// let options = MiniblockOptions::new().with_verify_checksums(true).with_file_extension(".pq");
+/// assert!(options.verify_checksums);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MiniblockOptions {
+    /// Whether the CRC-32 of a page is compared with the one in its header, where there is one. Off by default.
+    pub verify_checksums: bool,
+    /// Largest size in bytes of a page after decompression; larger ones are refused. None: 256 MiB.
+    pub max_page_size: Option<usize>,
+    /// Hive partition columns, in the order of the path: `[("year", DataType::Int32)]` for `.../year=2024/x.parquet`.
+    pub table_partition_cols: Vec<(String, DataType)>,
+    /// Suffix of the files that are read of a folder. None: `.parquet`.
+    pub file_extension: Option<String>,
+    /// Columns of the files, without partition columns. None: taken from the files.
+    pub schema: Option<SchemaRef>,
+}
+
+impl MiniblockOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets [`Self::verify_checksums`].
+    #[must_use]
+    pub fn with_verify_checksums(mut self, verify_checksums: bool) -> Self {
+        self.verify_checksums = verify_checksums;
+        self
+    }
+
+    /// Sets [`Self::max_page_size`].
+    #[must_use]
+    pub fn with_max_page_size(mut self, bytes: usize) -> Self {
+        self.max_page_size = Some(bytes);
+        self
+    }
+
+    /// Sets [`Self::table_partition_cols`].
+    #[must_use]
+    pub fn with_table_partition_cols(mut self, columns: Vec<(String, DataType)>) -> Self {
+        self.table_partition_cols = columns;
+        self
+    }
+
+    /// Sets [`Self::file_extension`].
+    #[must_use]
+    pub fn with_file_extension(mut self, extension: impl Into<String>) -> Self {
+        self.file_extension = Some(extension.into());
+        self
+    }
+
+    /// Sets [`Self::schema`].
+    #[must_use]
+    pub fn with_schema(mut self, schema: SchemaRef) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        if let Some(bytes) = self.max_page_size {
+            limits.max_page_size = bytes;
+        }
+        limits
+    }
+}

@@ -1,0 +1,423 @@
+//! One row group after another, window by window: predicates, survivors, batches. Knows bytes, not where they come from.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+
+use super::fallback::Fallback;
+use super::filter::Filter;
+use super::output::{Output, Survivors};
+use super::residuals::{BoundResidual, apply_residuals};
+use super::windows::{Window, Windows};
+use super::{Counters, RowGroup, Scan};
+use crate::column::{self, Column, ColumnKind, PageCounts};
+use crate::error::{Error, Result};
+use crate::page::{Codec, Limits, PageReader};
+use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
+
+/// Windows after which a step returns, so that a scan that finds nothing does not hold its thread: some hundred
+/// microseconds.
+const WINDOWS_PER_STEP: usize = 128;
+
+/// A column that the scan reads itself.
+pub(super) struct ScanColumn {
+    pub(super) reader: Box<dyn Column>,
+    /// Index of the root column.
+    pub(super) root: usize,
+    pub(super) kind: ColumnKind,
+    pub(super) role: Role,
+    /// Whether the present window was read.
+    pub(super) in_window: bool,
+}
+
+/// When survivors of a column are gathered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Never: only predicates look at it.
+    Filtered,
+    /// As soon as the predicates have spoken.
+    Early,
+    /// After the residuals have.
+    Late,
+}
+
+impl ScanColumn {
+    /// Reads the next window, unless that was done.
+    pub(super) fn read_window(&mut self, rows: usize) -> Result<()> {
+        if !self.in_window {
+            self.reader.read_window(rows)?;
+            self.in_window = true;
+        }
+        Ok(())
+    }
+}
+
+/// What a step came to.
+pub(super) enum Step {
+    /// A batch.
+    Batch(RecordBatch),
+    /// Nothing yet.
+    Working,
+    /// The row group is at its end.
+    RowGroupDone,
+}
+
+/// What happens to the windows of the present row group.
+enum Phase {
+    /// Predicates, then survivors, window by window.
+    Filter(Windows),
+    /// Predicates alone: columns that are not read here need the selection of the whole row group first.
+    Select(Windows, Vec<(Window, Selection)>),
+    /// Survivors of the windows that [`Phase::Select`] has left.
+    Gather(std::vec::IntoIter<(Window, Selection)>),
+    /// Between row groups.
+    Idle,
+}
+
+/// The scan of one file, without its input and output.
+pub(super) struct Engine {
+    metadata: Arc<ParquetMetaData>,
+    predicates: Vec<Predicate>,
+    columns: Vec<ScanColumn>,
+    column_of_root: HashMap<usize, usize>,
+    filter: Filter,
+    residuals: Vec<BoundResidual>,
+    fallback: Option<Fallback>,
+    output: Output,
+    survivors: Survivors,
+    phase: Phase,
+    row_group: usize,
+    chunks: HashMap<usize, Bytes>,
+    limits: Limits,
+    verify_checksums: bool,
+    batch_size: usize,
+    window_rows: usize,
+    /// Rows that may still be delivered.
+    remaining: usize,
+    counters: Arc<Counters>,
+}
+
+impl Engine {
+    pub(super) fn new(scan: &mut Scan) -> Result<Self> {
+        let residuals = std::mem::take(&mut scan.residuals);
+        let early: Vec<usize> = residuals.iter().flat_map(|residual| residual.columns()).copied().collect();
+        let mut columns: Vec<ScanColumn> = Vec::new();
+        let mut column_of_root = HashMap::new();
+        let mut fallback = Vec::new();
+        let filtered: Vec<usize> = scan.predicates.iter().flat_map(Predicate::columns).collect();
+        for &root in filtered.iter().chain(&early).chain(&scan.projection) {
+            if column_of_root.contains_key(&root) || fallback.contains(&root) {
+                continue;
+            }
+            let field = scan.schema.fields().get(root).ok_or_else(|| {
+                Error::unsupported(format!("column {root} of a file of {} columns", scan.schema.fields().len()))
+            })?;
+            let Some(kind) = ColumnKind::of(&scan.metadata, root, field) else {
+                fallback.push(root);
+                continue;
+            };
+            let delivered = scan.projection.contains(&root);
+            let role = if early.contains(&root) || delivered && (residuals.is_empty() || filtered.contains(&root)) {
+                Role::Early
+            } else if delivered {
+                Role::Late
+            } else {
+                Role::Filtered
+            };
+            column_of_root.insert(root, columns.len());
+            columns.push(ScanColumn { reader: column::open(&kind)?, root, kind, role, in_window: false });
+        }
+        let fallback = (!fallback.is_empty())
+            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback))
+            .transpose()?;
+        let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
+        let residuals = residuals.into_iter().map(|residual| BoundResidual::new(residual, &scan.schema)).collect::<Result<Vec<_>>>()?;
+        let batch_size = scan.batch_size.max(1);
+        let output = Output::new(&scan.schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
+        Ok(Self {
+            metadata: Arc::clone(&scan.metadata),
+            predicates: std::mem::take(&mut scan.predicates),
+            columns,
+            column_of_root,
+            filter: Filter::default(),
+            residuals,
+            fallback,
+            output,
+            survivors,
+            phase: Phase::Idle,
+            row_group: 0,
+            chunks: HashMap::new(),
+            limits: scan.limits,
+            verify_checksums: scan.verify_checksums,
+            batch_size,
+            window_rows: batch_size.min(WINDOW_ROWS),
+            remaining: scan.limit.unwrap_or(usize::MAX),
+            counters: Arc::clone(&scan.counters),
+        })
+    }
+
+    /// Whether no further row is wanted.
+    pub(super) fn is_satisfied(&self) -> bool {
+        self.remaining == 0
+    }
+
+    /// The leaf columns whose chunks a row group needs.
+    pub(super) fn leaves(&self) -> Vec<usize> {
+        let own = self.columns.iter().map(|column| column.kind.leaf);
+        own.chain(self.fallback.iter().flat_map(|fallback| fallback.leaves().iter().copied())).collect()
+    }
+
+    /// Starts a row group: its chunks by leaf column, and predicates that apply to it besides those of the scan.
+    pub(super) fn start_row_group(
+        &mut self,
+        row_group: &RowGroup,
+        chunks: HashMap<usize, Bytes>,
+        more: &[Predicate],
+    ) -> Result<()> {
+        self.row_group = row_group.index;
+        self.chunks = chunks;
+        let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
+            .map_err(|_| Error::corrupt("negative number of rows"))?;
+        let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
+        for column in &mut self.columns {
+            column.reader.clear_conditions();
+            if column.role != Role::Filtered {
+                column.reader.need_values();
+            }
+        }
+        let column_of_root = &self.column_of_root;
+        let slot_of = |root: usize| {
+            column_of_root
+                .get(&root)
+                .copied()
+                .ok_or_else(|| Error::unsupported(format!("predicate on column {root}, which the scan does not read")))
+        };
+        self.filter.bind(self.predicates.iter().chain(more), &mut self.columns, slot_of)?;
+        self.start_chunks()?;
+        self.phase = if self.fallback.is_some() {
+            Phase::Select(windows, Vec::new())
+        } else {
+            Phase::Filter(windows)
+        };
+        Ok(())
+    }
+
+    fn start_chunks(&mut self) -> Result<()> {
+        let row_group = self.metadata.row_group(self.row_group);
+        for column in &mut self.columns {
+            let chunk = self.chunks.get(&column.kind.leaf).cloned().unwrap_or_default();
+            let metadata = row_group.column(column.kind.leaf);
+            let pages = open_pages(metadata, chunk, column.kind.optional, self.limits, self.verify_checksums)
+                .map_err(|error| error.at_column(&column.kind.path))?;
+            column.reader.start_chunk(pages);
+            column.in_window = false;
+        }
+        Ok(())
+    }
+
+    /// Works for a while.
+    pub(super) fn step(&mut self) -> Result<Step> {
+        for _ in 0..WINDOWS_PER_STEP {
+            if self.remaining == 0 {
+                return self.end_row_group();
+            }
+            let (window, selection) = match &mut self.phase {
+                Phase::Idle => return Ok(Step::RowGroupDone),
+                Phase::Filter(windows) => match windows.next() {
+                    None => return self.end_row_group(),
+                    Some(window) => (window, None),
+                },
+                Phase::Select(windows, _) => match windows.next() {
+                    None => {
+                        self.start_gathering()?;
+                        continue;
+                    }
+                    Some(window) => (window, None),
+                },
+                Phase::Gather(windows) => match windows.next() {
+                    None => return self.end_row_group(),
+                    Some((window, selection)) => (window, Some(selection)),
+                },
+            };
+            self.pass(window.gap);
+            let selection = match selection {
+                Some(selection) => selection,
+                None => self.select(window.rows)?,
+            };
+            if let Phase::Select(_, selections) = &mut self.phase {
+                selections.push((window, selection));
+                self.close_window(window.rows);
+                continue;
+            }
+            let batch = self.gather(selection)?;
+            if let Some(batch) = batch {
+                return Ok(Step::Batch(batch));
+            }
+        }
+        Ok(Step::Working)
+    }
+
+    /// What is left when there is no further row group.
+    pub(super) fn finish(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        batches.extend(self.emit()?);
+        batches.extend(self.output.finish()?);
+        Ok(batches)
+    }
+
+    /// Runs the predicates over the next window.
+    fn select(&mut self, rows: usize) -> Result<Selection> {
+        let mut selection = Selection::all(rows);
+        if !self.filter.is_empty() {
+            self.filter.narrow(&mut self.columns, &mut selection)?;
+            let kept = selection.count();
+            self.counters.rows_pruned.add(rows - kept);
+            if kept == 0 {
+                self.counters.windows_skipped.add(1);
+            } else if self.residuals.is_empty() {
+                self.counters.rows_matched.add(kept);
+            }
+        }
+        Ok(selection)
+    }
+
+    /// Passes over rows that no predicate needs to see.
+    fn pass(&mut self, rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        for column in &mut self.columns {
+            if column.role != Role::Late {
+                column.reader.skip(rows);
+            }
+        }
+        if !matches!(self.phase, Phase::Select(..)) {
+            self.survivors.pass(rows);
+        }
+    }
+
+    /// The columns that did not read the window pass over it.
+    fn close_window(&mut self, rows: usize) {
+        for column in &mut self.columns {
+            if !std::mem::take(&mut column.in_window) && column.role != Role::Late {
+                column.reader.skip(rows);
+            }
+        }
+    }
+
+    /// Gathers the survivors of the present window; a batch, if they fill one.
+    fn gather(&mut self, mut selection: Selection) -> Result<Option<RecordBatch>> {
+        if self.residuals.is_empty() {
+            // What is gathered is delivered: the limit can act at once.
+            selection.truncate(self.remaining - self.survivors.rows());
+        }
+        let count = selection.count();
+        if count == 0 {
+            self.close_window(selection.len());
+            self.survivors.pass(selection.len());
+            return Ok(None);
+        }
+        let batch = if self.survivors.rows() + count > self.batch_size { self.emit()? } else { None };
+        for column in &mut self.columns {
+            let in_window = std::mem::take(&mut column.in_window);
+            match column.role {
+                Role::Early if in_window => column.reader.append_window(&selection)?,
+                Role::Early => column.reader.append(&selection)?,
+                Role::Filtered if !in_window => column.reader.skip(selection.len()),
+                Role::Filtered | Role::Late => {}
+            }
+        }
+        self.survivors.append(selection, count);
+        if batch.is_none() && (self.survivors.rows() == self.batch_size || self.survivors.rows() >= self.remaining) {
+            return self.emit();
+        }
+        Ok(batch)
+    }
+
+    /// Goes from the predicates of a row group to its survivors.
+    fn start_gathering(&mut self) -> Result<()> {
+        let Phase::Select(_, selections) = std::mem::replace(&mut self.phase, Phase::Idle) else { return Ok(()) };
+        if let Some(fallback) = &mut self.fallback {
+            let mut bits = arrow::array::BooleanBufferBuilder::new(0);
+            for (window, selection) in &selections {
+                bits.append_n(window.gap, false);
+                (0..selection.len()).for_each(|row| bits.append(selection.words()[row / 64] >> (row % 64) & 1 == 1));
+            }
+            let rows = usize::try_from(self.metadata.row_group(self.row_group).num_rows()).unwrap_or_default();
+            bits.append_n(rows.saturating_sub(bits.len()), false);
+            let selected = RowSelection::from_boolean_buffer(bits.finish());
+            fallback.start_row_group(self.row_group, selected, &self.chunks, self.batch_size)?;
+            self.counters.fallback_columns.add(fallback.roots().len());
+        }
+        self.start_chunks()?;
+        self.phase = Phase::Gather(selections.into_iter());
+        Ok(())
+    }
+
+    fn end_row_group(&mut self) -> Result<Step> {
+        self.phase = Phase::Idle;
+        // Without residuals survivors wait for those of the next row group; late columns and others cannot.
+        let batch = if self.residuals.is_empty() && self.fallback.is_none() { None } else { self.emit()? };
+        self.chunks.clear();
+        Ok(batch.map_or(Step::RowGroupDone, Step::Batch))
+    }
+
+    /// Makes a batch of the rows that were gathered.
+    fn emit(&mut self) -> Result<Option<RecordBatch>> {
+        let gathered = self.survivors.take();
+        if gathered.rows == 0 {
+            // Late columns have still to pass over what has no survivor.
+            for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
+                gathered.replay(&mut column.reader, None)?;
+            }
+            return Ok(None);
+        }
+        let mut arrays: HashMap<usize, ArrayRef> = HashMap::new();
+        for column in self.columns.iter_mut().filter(|column| column.role == Role::Early) {
+            arrays.insert(column.root, column.reader.finish()?);
+        }
+        if let Some(fallback) = &mut self.fallback {
+            arrays.extend(fallback.take(gathered.rows)?);
+        }
+        let kept = apply_residuals(&mut self.residuals, &mut arrays, gathered.rows)?;
+        let rows = kept.as_ref().map_or(gathered.rows, |kept| kept.rows);
+        if !self.residuals.is_empty() {
+            self.counters.rows_pruned.add(gathered.rows - rows);
+            self.counters.rows_matched.add(rows);
+        }
+        for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
+            gathered.replay(&mut column.reader, kept.as_ref())?;
+            arrays.insert(column.root, column.reader.finish()?);
+        }
+        let rows = rows.min(self.remaining);
+        self.remaining -= rows;
+        self.output.push(&arrays, rows)
+    }
+
+    /// Pages so far, over all columns.
+    pub(super) fn page_counts(&self) -> PageCounts {
+        self.columns.iter().map(|column| column.reader.page_counts()).fold(PageCounts::default(), |sum, counts| {
+            PageCounts {
+                read: sum.read + counts.read,
+                skipped: sum.skipped + counts.skipped,
+                bytes: sum.bytes + counts.bytes,
+            }
+        })
+    }
+}
+
+fn open_pages(
+    metadata: &ColumnChunkMetaData,
+    chunk: Bytes,
+    optional: bool,
+    limits: Limits,
+    verify_checksums: bool,
+) -> Result<PageReader> {
+    let values = u64::try_from(metadata.num_values()).map_err(|_| Error::corrupt("negative number of values"))?;
+    let codec = Codec::try_from(metadata.compression())?;
+    PageReader::new(chunk, codec, i16::from(optional), values, limits, verify_checksums)
+}

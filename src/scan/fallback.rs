@@ -1,0 +1,145 @@
+//! Columns that are not read here: through the parquet crate, a row group at a time, under our selection.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Read;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use bytes::{Buf, Bytes};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::error::{Error, Result};
+
+/// The columns of a scan that go through the parquet crate.
+pub(super) struct Fallback {
+    metadata: ArrowReaderMetadata,
+    /// In the order of the file, which is that of the reader's batches.
+    roots: Vec<usize>,
+    leaves: Vec<usize>,
+    reader: Option<ParquetRecordBatchReader>,
+    read: VecDeque<RecordBatch>,
+}
+
+impl Fallback {
+    /// # Errors
+    /// If the parquet crate does not deliver the file in `schema`.
+    pub(super) fn new(metadata: &Arc<ParquetMetaData>, schema: &SchemaRef, mut roots: Vec<usize>) -> Result<Self> {
+        roots.sort_unstable();
+        let options = ArrowReaderOptions::new().with_schema(SchemaRef::clone(schema));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata), options)?;
+        let descriptor = metadata.parquet_schema();
+        let leaves = (0..descriptor.num_columns())
+            .filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf)))
+            .collect();
+        Ok(Self { metadata, roots, leaves, reader: None, read: VecDeque::new() })
+    }
+
+    pub(super) fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    pub(super) fn leaves(&self) -> &[usize] {
+        &self.leaves
+    }
+
+    /// Goes to the selected rows of a row group.
+    pub(super) fn start_row_group(
+        &mut self,
+        row_group: usize,
+        selection: RowSelection,
+        chunks: &HashMap<usize, Bytes>,
+        batch_size: usize,
+    ) -> Result<()> {
+        let columns = self.metadata.metadata().row_group(row_group).columns();
+        let chunks = self
+            .leaves
+            .iter()
+            .filter_map(|leaf| Some((columns[*leaf].byte_range().0, chunks.get(leaf)?.clone())))
+            .collect();
+        let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), self.leaves.iter().copied());
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Chunks(chunks), self.metadata.clone())
+            .with_row_groups(vec![row_group])
+            .with_projection(mask)
+            .with_row_selection(selection)
+            .with_batch_size(batch_size)
+            .build()?;
+        self.reader = Some(reader);
+        self.read.clear();
+        Ok(())
+    }
+
+    /// The next `rows` selected rows, by root column.
+    pub(super) fn take(&mut self, rows: usize) -> Result<Vec<(usize, ArrayRef)>> {
+        let mut parts = Vec::new();
+        let mut left = rows;
+        while left > 0 {
+            let batch = match self.read.pop_front() {
+                Some(batch) => batch,
+                None => self
+                    .reader
+                    .as_mut()
+                    .and_then(Iterator::next)
+                    .ok_or_else(|| Error::corrupt("a column chunk has fewer rows than its row group"))??,
+            };
+            if batch.num_rows() > left {
+                self.read.push_front(batch.slice(left, batch.num_rows() - left));
+                parts.push(batch.slice(0, left));
+                left = 0;
+            } else {
+                left -= batch.num_rows();
+                parts.push(batch);
+            }
+        }
+        let batch = match parts.as_slice() {
+            [batch] => batch.clone(),
+            [first, ..] => concat_batches(first.schema_ref(), &parts)?,
+            [] => return Ok(Vec::new()),
+        };
+        Ok(self.roots.iter().copied().zip(batch.columns().iter().cloned()).collect())
+    }
+}
+
+/// Column chunks of a file by their offsets: what was fetched is all that can be read.
+struct Chunks(Vec<(u64, Bytes)>);
+
+impl Chunks {
+    fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
+        self.0
+            .iter()
+            .find_map(|(offset, bytes)| {
+                let skip = usize::try_from(start.checked_sub(*offset)?).ok()?;
+                (skip < bytes.len()).then(|| bytes.slice(skip..))
+            })
+            .ok_or_else(|| ParquetError::EOF(format!("offset {start} is in no column chunk that was fetched")))
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.iter().map(|(offset, bytes)| offset + bytes.len() as u64).max().unwrap_or_default()
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = Box<dyn Read + Send>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(Box::new(self.from(start)?.reader()))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.from(start)?;
+        if bytes.len() < length {
+            return Err(ParquetError::EOF(format!("{length} bytes at offset {start} cross the end of a column chunk")));
+        }
+        Ok(bytes.slice(..length))
+    }
+}

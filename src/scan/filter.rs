@@ -1,0 +1,164 @@
+//! The predicates of a scan, in the order that pays.
+
+use std::time::Instant;
+
+use super::engine::ScanColumn;
+use crate::column::Integers;
+use crate::error::Result;
+use crate::kernels::{Comparison, Lane, kernels};
+use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
+
+/// Windows at the beginning that are all measured.
+const WARM_UP: usize = 8;
+
+/// Of the windows after, one in so many is measured: reading the clock costs as much as comparing 100 values.
+const MEASURE_EVERY: usize = 16;
+
+/// Weight of a new measurement in the running mean.
+const WEIGHT: f64 = 0.25;
+
+/// A predicate that is bound to the columns of the scan.
+struct Bound {
+    test: Test,
+    /// Nanoseconds a window, as measured; a guess before.
+    cost: f64,
+    /// Share of the rows that it leaves.
+    kept: f64,
+}
+
+enum Test {
+    /// The condition in `slot` of a column.
+    Column { column: usize, slot: usize },
+    Compare { left: usize, op: Comparison, right: usize, unsigned: bool },
+}
+
+/// Conjuncts over windows.
+#[derive(Default)]
+pub(super) struct Filter {
+    bound: Vec<Bound>,
+    order: Vec<usize>,
+    windows: usize,
+    widened: [Vec<i64>; 2],
+}
+
+impl Filter {
+    /// Binds `predicates` to `columns`, whose conditions were cleared; `slot_of` finds the column of a root.
+    ///
+    /// What was measured for the same number of predicates before stays: row groups are alike.
+    pub(super) fn bind<'a>(
+        &mut self,
+        predicates: impl Iterator<Item = &'a Predicate>,
+        columns: &mut [ScanColumn],
+        slot_of: impl Fn(usize) -> Result<usize>,
+    ) -> Result<()> {
+        let mut tests = Vec::new();
+        for predicate in predicates {
+            tests.push(match predicate {
+                Predicate::Column { column, matches } => {
+                    let column = slot_of(*column)?;
+                    Test::Column { column, slot: columns[column].reader.add_condition(matches)? }
+                }
+                &Predicate::Compare { left, op, right, unsigned } => {
+                    let (left, right) = (slot_of(left)?, slot_of(right)?);
+                    columns[left].reader.need_values();
+                    columns[right].reader.need_values();
+                    Test::Compare { left, op, right, unsigned }
+                }
+            });
+        }
+        if tests.len() != self.bound.len() {
+            self.order = (0..tests.len()).collect();
+            self.windows = 0;
+            self.bound = tests.into_iter().map(|test| Bound { test, cost: 0.0, kept: 0.5 }).collect();
+        } else {
+            self.bound.iter_mut().zip(tests).for_each(|(bound, test)| bound.test = test);
+        }
+        Ok(())
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bound.is_empty()
+    }
+
+    /// Keeps of `selection`, which covers the next window of all columns, the rows that pass.
+    pub(super) fn narrow(&mut self, columns: &mut [ScanColumn], selection: &mut Selection) -> Result<()> {
+        let measured = self.windows < WARM_UP || self.windows.is_multiple_of(MEASURE_EVERY);
+        self.windows += 1;
+        for position in 0..self.order.len() {
+            let index = self.order[position];
+            let before = measured.then(|| (Instant::now(), selection.count()));
+            self.apply(index, columns, selection)?;
+            if let Some((start, rows)) = before
+                && rows > 0
+            {
+                let bound = &mut self.bound[index];
+                let weight = if bound.cost == 0.0 { 1.0 } else { WEIGHT };
+                let cost = start.elapsed().as_secs_f64() * 1e9;
+                bound.cost += weight * (cost.max(1.0) - bound.cost);
+                bound.kept += weight * (selection.count() as f64 / rows as f64 - bound.kept);
+            }
+            if selection.is_empty() {
+                break;
+            }
+        }
+        if measured && self.bound.len() > 1 {
+            // Least cost for each row discarded first; what was never reached keeps its place at the end.
+            let bound = &self.bound;
+            let rank = |&index: &usize| bound[index].cost / (1.0 - bound[index].kept).max(1e-3);
+            self.order.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, index: usize, columns: &mut [ScanColumn], selection: &mut Selection) -> Result<()> {
+        match self.bound[index].test {
+            Test::Column { column, slot } => {
+                columns[column].read_window(selection.len())?;
+                columns[column].reader.filter(slot, selection);
+            }
+            Test::Compare { left, op, right, unsigned } => {
+                for column in [left, right] {
+                    columns[column].read_window(selection.len())?;
+                    columns[column].reader.prepare_integers()?;
+                }
+                let [wide_left, wide_right] = &mut self.widened;
+                let mut words = [0; WINDOW_ROWS / 64];
+                let used = selection.len().div_ceil(64);
+                let (left, right) = (columns[left].reader.integers()?, columns[right].reader.integers()?);
+                match (left, right) {
+                    (Integers::I32(a, _), Integers::I32(b, _)) => compare(a, b, op, unsigned, &mut words[..used]),
+                    _ => {
+                        let (a, b) = (widen(left, unsigned, wide_left), widen(right, unsigned, wide_right));
+                        compare(a, b, op, unsigned, &mut words[..used]);
+                    }
+                }
+                selection.narrow(&words);
+                for validity in [left.validity(), right.validity()].into_iter().flatten() {
+                    selection.narrow(validity);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compare<T: Lane>(left: &[T], right: &[T], op: Comparison, unsigned: bool, words: &mut [u64]) {
+    T::compare(kernels(), left, right, op, !unsigned, words);
+}
+
+/// The values as 64-bit integers.
+fn widen<'a>(values: Integers<'a>, unsigned: bool, wide: &'a mut Vec<i64>) -> &'a [i64] {
+    match values {
+        Integers::I64(values, _) => values,
+        Integers::I32(values, _) => {
+            wide.clear();
+            if unsigned {
+                wide.extend(values.iter().map(|value| i64::from(value.cast_unsigned())));
+            } else {
+                wide.extend(values.iter().map(|value| i64::from(*value)));
+            }
+            wide
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Floor 5: the scan of one file in one pass.
+//!
+//! [`Scan`] says what is wanted; [`Scan::into_stream`] reads it, window by window. What the scan needs from outside
+//! stands behind narrow traits that the top floor implements, so that nothing here knows DataFusion.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::column::ColumnKind;
+use crate::error::Result;
+use crate::predicate::Predicate;
+
+mod counters;
+mod engine;
+mod fallback;
+mod filter;
+mod output;
+mod residuals;
+mod stream;
+mod windows;
+
+pub use counters::{Counter, Counters};
+
+pub use crate::column::Domain;
+pub use crate::page::Limits;
+
+/// What to read of one file.
+pub struct Scan {
+    /// Location of the file, for errors.
+    pub file: Arc<str>,
+    /// The footer; the page index is not needed.
+    pub metadata: Arc<ParquetMetaData>,
+    /// The columns of the file as the Arrow types in which they are delivered.
+    pub schema: SchemaRef,
+    /// Root columns that are delivered, in this order.
+    pub projection: Vec<usize>,
+    /// Conjuncts that the scan evaluates itself; each column of them is one for which [`native_column`] answers yes.
+    pub predicates: Vec<Predicate>,
+    /// Conjuncts that are evaluated over arrays of survivors, cheapest first.
+    pub residuals: Vec<Box<dyn Residual>>,
+    /// Row groups to read, in this order, with the rows that are left of each.
+    pub row_groups: Vec<RowGroup>,
+    /// Rows of a batch, at most.
+    pub batch_size: usize,
+    /// Rows that are delivered, at most.
+    pub limit: Option<usize>,
+    /// What hostile bytes may ask for.
+    pub limits: Limits,
+    /// Whether the checksums of pages are verified.
+    pub verify_checksums: bool,
+    /// What the scan counts.
+    pub counters: Arc<Counters>,
+}
+
+/// A row group to read.
+#[derive(Debug, Clone)]
+pub struct RowGroup {
+    /// Index in the file.
+    pub index: usize,
+    /// Rows to read, if not all: what pruning by pages or a caller has left.
+    pub rows: Option<RowSelection>,
+}
+
+/// A conjunct that is evaluated over arrays.
+pub trait Residual: Send {
+    /// Root columns that it reads.
+    fn columns(&self) -> &[usize];
+
+    /// The rows for which it is true; NULL counts as false. `batch` has the columns of [`Residual::columns`] in that order.
+    fn evaluate(&mut self, batch: &RecordBatch) -> Result<BooleanArray>;
+}
+
+/// Asked before each row group: conditions that change while the scan runs.
+pub trait Gate: Send {
+    /// Whether `row_group` is still wanted, and what filters it besides [`Scan::predicates`].
+    fn enter(&mut self, row_group: usize) -> Result<Admission>;
+}
+
+/// The answer of a [`Gate`].
+#[derive(Debug, Clone)]
+pub enum Admission {
+    /// No row of the row group is wanted.
+    Skip,
+    /// Scan it; these predicates apply too.
+    Enter(Vec<Predicate>),
+}
+
+/// Where the bytes of a file come from.
+pub trait Fetch: Send {
+    /// The bytes of each range, whole.
+    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>>;
+}
+
+/// The domain in which the scan filters root column `root` of the file, delivered as the field of `schema`; None if the
+/// column goes through the parquet crate, and conditions on it are for a [`Residual`].
+pub fn native_column(metadata: &ParquetMetaData, schema: &Schema, root: usize) -> Option<Domain> {
+    ColumnKind::of(metadata, root, schema.fields().get(root)?).map(|kind| kind.domain())
+}

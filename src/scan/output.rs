@@ -1,0 +1,137 @@
+//! From survivors to batches.
+
+use std::collections::HashMap;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::residuals::Kept;
+use crate::column::Column;
+use crate::error::{Error, Result};
+use crate::predicate::Selection;
+
+/// What late columns have to do when the residuals have spoken.
+enum Lag {
+    Pass(usize),
+    Window(Selection),
+}
+
+/// Rows that are gathered and not yet a batch.
+pub(super) struct Survivors {
+    rows: usize,
+    /// For late columns, if there are any.
+    lags: Option<Vec<Lag>>,
+}
+
+impl Survivors {
+    /// `late`: whether there are late columns.
+    pub(super) fn new(late: bool) -> Self {
+        Self { rows: 0, lags: late.then(Vec::new) }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// `rows` rows without survivor.
+    pub(super) fn pass(&mut self, rows: usize) {
+        if let Some(lags) = &mut self.lags {
+            match lags.last_mut() {
+                Some(Lag::Pass(passed)) => *passed += rows,
+                _ => lags.push(Lag::Pass(rows)),
+            }
+        }
+    }
+
+    /// A window with `count` survivors.
+    pub(super) fn append(&mut self, selection: Selection, count: usize) {
+        self.rows += count;
+        if let Some(lags) = &mut self.lags {
+            lags.push(Lag::Window(selection));
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Gathered {
+        Gathered {
+            rows: std::mem::take(&mut self.rows),
+            lags: self.lags.as_mut().map(std::mem::take).unwrap_or_default(),
+        }
+    }
+}
+
+/// The survivors of one batch.
+pub(super) struct Gathered {
+    pub(super) rows: usize,
+    lags: Vec<Lag>,
+}
+
+impl Gathered {
+    /// Has a late column catch up: it appends the survivors that are `kept`.
+    pub(super) fn replay(&self, column: &mut Box<dyn Column>, kept: Option<&Kept>) -> Result<()> {
+        let mut offset = 0;
+        for lag in &self.lags {
+            match lag {
+                Lag::Pass(rows) => column.skip(*rows),
+                Lag::Window(selection) => match kept {
+                    None => column.append(selection)?,
+                    Some(kept) => {
+                        column.append(&kept.refine(selection, offset))?;
+                        offset += selection.count();
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Arranges arrays into batches.
+pub(super) struct Output {
+    schema: SchemaRef,
+    projection: Vec<usize>,
+    /// Makes full batches of short ones.
+    coalescer: Option<BatchCoalescer>,
+}
+
+impl Output {
+    /// `short`: whether batches may come short although more rows follow.
+    pub(super) fn new(schema: &Schema, projection: &[usize], batch_size: usize, short: bool) -> Result<Self> {
+        let schema: SchemaRef = schema.project(projection)?.into();
+        let coalescer =
+            (short && !projection.is_empty()).then(|| BatchCoalescer::new(SchemaRef::clone(&schema), batch_size));
+        Ok(Self { schema, projection: projection.to_vec(), coalescer })
+    }
+
+    /// Takes the first `rows` rows of the arrays of the projected root columns; a batch, if one is full.
+    pub(super) fn push(&mut self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<Option<RecordBatch>> {
+        if rows == 0 {
+            return Ok(None);
+        }
+        let columns = self.projection.iter().map(|root| {
+            let array = arrays.get(root).ok_or_else(|| Error::unsupported(format!("column {root} was not read")))?;
+            Ok(if array.len() > rows { array.slice(0, rows) } else { ArrayRef::clone(array) })
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(SchemaRef::clone(&self.schema), columns, &options)?;
+        match &mut self.coalescer {
+            None => Ok(Some(batch)),
+            Some(coalescer) => {
+                coalescer.push_batch(batch)?;
+                Ok(coalescer.next_completed_batch())
+            }
+        }
+    }
+
+    /// The rows that did not fill a batch.
+    pub(super) fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        match &mut self.coalescer {
+            None => Ok(None),
+            Some(coalescer) => {
+                coalescer.finish_buffered_batch()?;
+                Ok(coalescer.next_completed_batch())
+            }
+        }
+    }
+}
