@@ -170,7 +170,8 @@ fn delta_binary_packed(bench: &mut Comparison) {
     for width in [0, 1, 4, 8, 12, 16, 20, 24, 32] {
         // The low 32 bits, on purpose.
         let values = of_width(width).map(|value| value as i32);
-        let chunk = Chunk::new(Arc::new(Int32Array::from_iter_values(values)), false, Encoding::DELTA_BINARY_PACKED, false);
+        let chunk =
+            Chunk::new(Arc::new(Int32Array::from_iter_values(values)), false, Encoding::DELTA_BINARY_PACKED, false);
         let page = chunk.data();
         let (mut ours, mut out) = (DeltaBinaryPacked::<i32>::default(), vec![0; VALUES]);
         let (mut peer, mut peer_out) = (decoder::<Int32Type>(&chunk, Encoding::DELTA_BINARY_PACKED), vec![0; VALUES]);
@@ -196,7 +197,8 @@ fn delta_binary_packed(bench: &mut Comparison) {
     }
     for width in [0, 8, 16, 24, 32, 48, 64] {
         let values = of_width(width).map(|value| value as i64);
-        let chunk = Chunk::new(Arc::new(Int64Array::from_iter_values(values)), false, Encoding::DELTA_BINARY_PACKED, false);
+        let chunk =
+            Chunk::new(Arc::new(Int64Array::from_iter_values(values)), false, Encoding::DELTA_BINARY_PACKED, false);
         let page = chunk.data();
         let (mut ours, mut out) = (DeltaBinaryPacked::<i64>::default(), vec![0; VALUES]);
         let (mut peer, mut peer_out) = (decoder::<Int64Type>(&chunk, Encoding::DELTA_BINARY_PACKED), vec![0; VALUES]);
@@ -226,7 +228,18 @@ fn delta_binary_packed(bench: &mut Comparison) {
 fn strings(kind: &str) -> ArrayRef {
     const MODES: [&str; 7] = ["REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"];
     const WORDS: [&str; 12] = [
-        "furiously", "quickly", "the", "ironic", "deposits", "sleep", "above", "final", "requests", "among", "pending", "even",
+        "furiously",
+        "quickly",
+        "the",
+        "ironic",
+        "deposits",
+        "sleep",
+        "above",
+        "final",
+        "requests",
+        "among",
+        "pending",
+        "even",
     ];
     let mut seed = 7;
     let values = (0..VALUES).map(|i| match kind {
@@ -448,7 +461,8 @@ fn nullable(bench: &mut Comparison) {
         // Pages of version 1: the size of the levels, the levels, the values.
         let size = u32::from_le_bytes(page[..4].try_into().unwrap()) as usize;
         let (levels, dense_page) = (page.slice(4..4 + size), page.slice(4 + size..));
-        let (mut ours, mut validity, mut words) = (DeltaBinaryPacked::<i32>::default(), Levels::default(), vec![0; VALUES / 64]);
+        let (mut ours, mut validity, mut words) =
+            (DeltaBinaryPacked::<i32>::default(), Levels::default(), vec![0; VALUES / 64]);
         let (mut dense, mut out) = (vec![0; VALUES], vec![0; VALUES]);
         let mut peer =
             PrimitiveArrayReader::<Int32Type>::new(chunk.endless(), chunk.column.clone(), None, VALUES, None).unwrap();

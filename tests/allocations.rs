@@ -81,7 +81,14 @@ fn pseudo_random(i: usize) -> u64 {
 }
 
 /// A column chunk of [`PAGES`] pages of [`PAGE`] values.
-fn chunk(array: ArrayRef, nullable: bool, encoding: Encoding, dictionary: bool, compression: Compression, version: WriterVersion) -> (Bytes, Codec) {
+fn chunk(
+    array: ArrayRef,
+    nullable: bool,
+    encoding: Encoding,
+    dictionary: bool,
+    compression: Compression,
+    version: WriterVersion,
+) -> (Bytes, Codec) {
     let batch = RecordBatch::try_from_iter_with_nullable([("c", array, nullable)]).unwrap();
     let properties = WriterProperties::builder()
         .set_writer_version(version)
@@ -146,11 +153,14 @@ fn everywhere(mut test: impl FnMut(Compression, WriterVersion)) {
 
 #[test]
 fn delta_binary_packed() {
-    let ints: ArrayRef = Arc::new(Int32Array::from_iter_values((0..PAGE * PAGES).map(|i| (pseudo_random(i) >> 52) as i32)));
+    let ints: ArrayRef =
+        Arc::new(Int32Array::from_iter_values((0..PAGE * PAGES).map(|i| (pseudo_random(i) >> 52) as i32)));
     let longs: ArrayRef =
         Arc::new(Int64Array::from_iter_values((0..PAGE * PAGES).map(|i| pseudo_random(i) as i64 >> (i / 500 % 64))));
     everywhere(|compression, version| {
-        let chunk_of = |array: &ArrayRef| chunk(Arc::clone(array), false, Encoding::DELTA_BINARY_PACKED, false, compression, version);
+        let chunk_of = |array: &ArrayRef| {
+            chunk(Arc::clone(array), false, Encoding::DELTA_BINARY_PACKED, false, compression, version)
+        };
         let (mut decoder, mut out) = (DeltaBinaryPacked::<i32>::default(), vec![0; PAGE]);
         check("INT32", chunk_of(&ints), false, |page, _| {
             decoder.reset(page.values()).unwrap();
@@ -207,7 +217,8 @@ fn byte_arrays() {
 
 #[test]
 fn plain_and_dictionary() {
-    let ints: ArrayRef = Arc::new(Int64Array::from_iter_values((0..PAGE * PAGES).map(|i| (pseudo_random(i) >> 56) as i64)));
+    let ints: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..PAGE * PAGES).map(|i| (pseudo_random(i) >> 56) as i64)));
     everywhere(|compression, version| {
         let chunk_of = |dictionary| chunk(Arc::clone(&ints), false, Encoding::PLAIN, dictionary, compression, version);
         let (mut decoder, mut out) = (PlainFixed::<i64>::default(), vec![0; PAGE]);

@@ -32,14 +32,16 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// The first path segment after each `crate::` in the code, comments left out; `{a, b}` gives both.
 fn imports(source: &str) -> Vec<String> {
-    let code: String = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let code: String =
+        source.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
     let mut modules = Vec::new();
     for (position, _) in code.match_indices("crate::") {
         if code[..position].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
             continue;
         }
         let rest = &code[position + "crate::".len()..];
-        let word = |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+        let word =
+            |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
         match rest.strip_prefix('{') {
             Some(list) => {
                 let list = &list[..list.find('}').unwrap_or(list.len())];
@@ -79,7 +81,8 @@ fn imports_go_down() {
 
 #[test]
 fn the_walk_sees_imports() {
-    assert_eq!(imports("use crate::{error, scan::Scan};\nlet x = crate::page::y();\n// crate::column"), [
-        "error", "scan", "page"
-    ]);
+    assert_eq!(
+        imports("use crate::{error, scan::Scan};\nlet x = crate::page::y();\n// crate::column"),
+        ["error", "scan", "page"]
+    );
 }

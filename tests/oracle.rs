@@ -181,7 +181,8 @@ pub(crate) enum How {
 pub(crate) fn compare(expected: &Answer, found: &Answer, how: How) -> Result<(), String> {
     same_schema(&expected.schema, &found.schema)?;
     for batch in &found.batches {
-        same_schema(&found.schema, &batch.schema()).map_err(|difference| format!("batch against plan: {difference}"))?;
+        same_schema(&found.schema, &batch.schema())
+            .map_err(|difference| format!("batch against plan: {difference}"))?;
     }
     if let How::AnyRows(limit) = how {
         let (wanted, got) = (expected.num_rows().min(limit), found.num_rows());
@@ -221,7 +222,9 @@ fn same_schema(expected: &Schema, found: &Schema) -> Result<(), String> {
         schema
             .fields()
             .iter()
-            .map(|field| format!("{}: {}{}", field.name(), field.data_type(), if field.is_nullable() { "?" } else { "" }))
+            .map(|field| {
+                format!("{}: {}{}", field.name(), field.data_type(), if field.is_nullable() { "?" } else { "" })
+            })
             .collect::<Vec<_>>()
     };
     let (expected, found) = (columns(expected), columns(found));

@@ -40,7 +40,11 @@ fn sample(rows: usize) -> RecordBatch {
     let ids = 0..i64::try_from(rows).unwrap();
     RecordBatch::try_from_iter_with_nullable([
         ("id", Arc::new(Int64Array::from_iter_values(ids.clone())) as _, false),
-        ("k", Arc::new(ids.clone().map(|id| (id % 5 != 0).then_some((id % 37) as i32)).collect::<Int32Array>()) as _, true),
+        (
+            "k",
+            Arc::new(ids.clone().map(|id| (id % 5 != 0).then_some((id % 37) as i32)).collect::<Int32Array>()) as _,
+            true,
+        ),
         ("s", Arc::new(ids.map(|id| Some(format!("text-{:04}", id % 100))).collect::<StringArray>()) as _, true),
     ])
     .unwrap()
@@ -109,7 +113,9 @@ async fn counts_add_up() {
     for partitions in PARTITIONS {
         let settings = Settings { partitions, ..Settings::default() };
         // Neither statistics nor the page index prune by these.
-        for (filter, pruned) in [("k = 3", true), ("k % 5 = 2", false), ("k = 3 AND id % 2 = 0", true), ("s LIKE '%7'", false)] {
+        for (filter, pruned) in
+            [("k = 3", true), ("k % 5 = 2", false), ("k = 3 AND id % 2 = 0", true), ("s LIKE '%7'", false)]
+        {
             let sql = format!("SELECT id, s FROM t WHERE {filter}");
             let found = assert_same(settings, std::slice::from_ref(&table), &sql).await;
             let scan = scan(&found.plan, "counts.parquet");
@@ -127,7 +133,12 @@ async fn counts_add_up() {
 #[tokio::test]
 async fn pruned_rows_add_up() {
     let table = write("pruned.parquet", &sample(10_000), properties());
-    let found = assert_same(Settings { partitions: 1, ..Settings::default() }, &[table], "SELECT * FROM t WHERE id BETWEEN 2150 AND 2349").await;
+    let found = assert_same(
+        Settings { partitions: 1, ..Settings::default() },
+        &[table],
+        "SELECT * FROM t WHERE id BETWEEN 2150 AND 2349",
+    )
+    .await;
     let scan = scan(&found.plan, "pruned.parquet");
     assert_eq!(output_rows(scan), 200);
     assert_eq!(metric(scan, "pushdown_rows_matched"), 200);
@@ -142,7 +153,13 @@ async fn explain_analyze_shows_the_counts() {
     let sql = "EXPLAIN ANALYZE SELECT l_orderkey FROM lineitem WHERE l_shipmode = 'MAIL'";
     let found = answer(Settings::default(), &tpch(), sql).await;
     let plan = arrow::util::pretty::pretty_format_batches(&found.batches).unwrap().to_string();
-    for name in ["pushdown_rows_matched=", "pushdown_rows_pruned=", "bytes_scanned=", "output_rows=", "time_elapsed_processing="] {
+    for name in [
+        "pushdown_rows_matched=",
+        "pushdown_rows_pruned=",
+        "bytes_scanned=",
+        "output_rows=",
+        "time_elapsed_processing=",
+    ] {
         assert!(plan.contains(name), "no {name} in\n{plan}");
     }
     assert!(!plan.contains("FilterExec"), "{plan}");
@@ -153,7 +170,12 @@ async fn each_row_comes_once() {
     let table = write("once.parquet", &sample(5_500), properties());
     for partitions in PARTITIONS {
         let settings = Settings { partitions, ..Settings::default() };
-        let found = answer(settings, std::slice::from_ref(&table), "SELECT count(*), count(DISTINCT id), sum(id) FROM t WHERE id >= 0 OR k = 1").await;
+        let found = answer(
+            settings,
+            std::slice::from_ref(&table),
+            "SELECT count(*), count(DISTINCT id), sum(id) FROM t WHERE id >= 0 OR k = 1",
+        )
+        .await;
         let row = arrow::util::pretty::pretty_format_batches(&found.batches).unwrap().to_string();
         assert!(row.contains("| 5500     | 5500                 | 15122250  |"), "{partitions} partitions:\n{row}");
         assert_same(settings, std::slice::from_ref(&table), "SELECT * FROM t").await;
@@ -164,7 +186,8 @@ async fn each_row_comes_once() {
 #[tokio::test]
 async fn byte_ranges_split_a_file() {
     let table = write("split.parquet", &sample(10_000), properties());
-    let found = answer(Settings { partitions: 7, ..Settings::default() }, &[table], "SELECT id FROM t WHERE k = 1").await;
+    let found =
+        answer(Settings { partitions: 7, ..Settings::default() }, &[table], "SELECT id FROM t WHERE k = 1").await;
     let scan = scan(&found.plan, "split.parquet");
     assert_eq!(scan.properties().partitioning.partition_count(), 7, "{}", text(&found.plan));
 }
@@ -178,7 +201,10 @@ async fn counting_is_right_under_a_filter() {
     assert_eq!(answer(settings, tables, "SELECT count(*) FROM t WHERE k IS NULL").await.scalar(), "600");
     assert_eq!(answer(settings, tables, "SELECT count(k) FROM t WHERE id < 10").await.scalar(), "8");
     assert_eq!(answer(settings, tables, "SELECT max(id) FROM t WHERE k = 0 AND id < 100").await.scalar(), "74");
-    assert_eq!(answer(settings, tables, "SELECT count(*) FROM (SELECT * FROM t WHERE id < 17 LIMIT 20)").await.scalar(), "17");
+    assert_eq!(
+        answer(settings, tables, "SELECT count(*) FROM (SELECT * FROM t WHERE id < 17 LIMIT 20)").await.scalar(),
+        "17"
+    );
     let unfiltered = answer(settings, tables, "SELECT count(*), max(id) FROM t").await;
     assert!(nodes(&unfiltered.plan, "DataSourceExec").is_empty(), "statistics answer:\n{}", text(&unfiltered.plan));
 }
@@ -200,7 +226,9 @@ async fn statistics_are_inexact_under_a_filter() {
 #[tokio::test]
 async fn volatile_filters_stay_above_the_scan() {
     let table = write("volatile.parquet", &sample(2_000), properties());
-    let found = answer(Settings::default(), std::slice::from_ref(&table), "SELECT id FROM t WHERE random() < 2 AND k = 1").await;
+    let found =
+        answer(Settings::default(), std::slice::from_ref(&table), "SELECT id FROM t WHERE random() < 2 AND k = 1")
+            .await;
     let filters = nodes(&found.plan, "FilterExec");
     assert_eq!(filters.len(), 1, "{}", text(&found.plan));
     assert!(displayable(filters[0].as_ref()).one_line().to_string().contains("random"));
@@ -214,7 +242,8 @@ async fn limits_stop_and_are_exact() {
     for partitions in PARTITIONS {
         let settings = Settings { partitions, batch_size: 100, ..Settings::default() };
         for (filter, matching) in [("true", 10_000), ("k = 3", 216), ("id % 100 = 7 AND k > 3", 71)] {
-            let all = expected(settings, std::slice::from_ref(&table), &format!("SELECT id, s FROM t WHERE {filter}")).await;
+            let all =
+                expected(settings, std::slice::from_ref(&table), &format!("SELECT id, s FROM t WHERE {filter}")).await;
             assert!(all.num_rows() >= matching.min(60), "{filter} gives {} rows", all.num_rows());
             for limit in [0, 1, 5, 99, 100, 101, 20_000] {
                 let sql = format!("SELECT id, s FROM t WHERE {filter} LIMIT {limit}");
@@ -374,7 +403,12 @@ async fn truncated_files_are_errors() {
 /// Any one byte of the column chunks may be anything: an error, or some rows, but no panic.
 #[tokio::test]
 async fn flipped_bytes_do_not_panic() {
-    for file in ["rs_nulls_pages.parquet", "jv_big_block_few_rows.parquet", "pa_mixed_snappy_v2.parquet", "rs_dict_fallback_v1.parquet"] {
+    for file in [
+        "rs_nulls_pages.parquet",
+        "jv_big_block_few_rows.parquet",
+        "pa_mixed_snappy_v2.parquet",
+        "rs_dict_fallback_v1.parquet",
+    ] {
         let bytes = fs::read(data_path(file)).unwrap();
         let metadata = SerializedFileReader::new(bytes::Bytes::from(bytes.clone())).unwrap().metadata().clone();
         let end = metadata.row_groups().iter().flat_map(|row_group| row_group.columns()).map(|column| {

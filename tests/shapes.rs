@@ -11,7 +11,8 @@ use parquet::basic::{Compression, Encoding, Type};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 use crate::oracle::{
-    How, Settings, Table, compare, data_path, miniblock_session, oracle_session, register_miniblock, register_oracle, run,
+    How, Settings, Table, compare, data_path, miniblock_session, oracle_session, register_miniblock, register_oracle,
+    run,
 };
 
 /// TPC-H query 12.
@@ -105,7 +106,8 @@ fn write(batch: &RecordBatch, path: &PathBuf, shape: Shape, version: WriterVersi
         };
         properties = properties.set_column_encoding(column.path().clone(), encoding);
     }
-    let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties.build())).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties.build())).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
 }

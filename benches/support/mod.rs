@@ -56,7 +56,8 @@ impl Comparison {
     /// than the peer we are.
     pub(crate) fn finish(self) {
         for (name, values) in &self.cases {
-            let nanoseconds = |who| Some(median(&fs::read_to_string(self.estimates(name, who)).ok()?)? / *values as f64);
+            let nanoseconds =
+                |who| Some(median(&fs::read_to_string(self.estimates(name, who)).ok()?)? / *values as f64);
             if let (Some(ours), Some(peer)) = (nanoseconds("ours"), nanoseconds("peer")) {
                 println!("ratio {name} {ours:.3} {peer:.3} {:.2}", peer / ours);
             }

@@ -35,11 +35,7 @@ fn no_array(physical: &str, output: &DataType) -> Error {
 }
 
 /// An array of a type whose native type has the width of `values`.
-fn same_width<T: ArrowNativeType>(
-    values: Vec<T>,
-    nulls: Option<NullBuffer>,
-    output: &DataType,
-) -> Result<ArrayRef> {
+fn same_width<T: ArrowNativeType>(values: Vec<T>, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
     let data = ArrayData::builder(output.clone())
         .len(values.len())
         .nulls(nulls)
@@ -69,7 +65,8 @@ impl FinishRows for Vec<i32> {
             DataType::UInt8 => Arc::new(converted(&values, nulls, |v| v as u8) as UInt8Array),
             DataType::UInt16 => Arc::new(converted(&values, nulls, |v| v as u16) as UInt16Array),
             DataType::Decimal64(precision, scale) => Arc::new(
-                (converted(&values, nulls, i64::from) as Decimal64Array).with_precision_and_scale(*precision, *scale)?,
+                (converted(&values, nulls, i64::from) as Decimal64Array)
+                    .with_precision_and_scale(*precision, *scale)?,
             ),
             DataType::Decimal128(precision, scale) => Arc::new(
                 (converted(&values, nulls, i128::from) as Decimal128Array)
@@ -136,11 +133,7 @@ impl FinishRows for ByteBuffer {
 }
 
 /// An array with offsets of the values behind `views`.
-fn offsets<T: ByteArrayType>(
-    views: &[u128],
-    buffers: &[ArrowBuffer],
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
+fn offsets<T: ByteArrayType>(views: &[u128], buffers: &[ArrowBuffer], nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     let total: usize = views.iter().map(|view| view_len(*view)).sum();
     if T::Offset::from_usize(total).is_none() {
         return Err(Error::limit(format!("{total} bytes of {} in one batch: use a view type", T::DATA_TYPE)));

@@ -59,7 +59,8 @@ impl ColumnKind {
         }
         let physical = column.physical_type();
         // What the parquet crate makes of the column without hints: it has read the logical type.
-        let natural = parquet_to_arrow_schema_by_columns(descriptor, ProjectionMask::leaves(descriptor, [leaf]), None).ok()?;
+        let natural =
+            parquet_to_arrow_schema_by_columns(descriptor, ProjectionMask::leaves(descriptor, [leaf]), None).ok()?;
         let natural = natural.fields().first()?.data_type();
         let output = field.data_type();
         if !reads(physical, natural, output) {
@@ -105,8 +106,17 @@ fn reads(physical: PhysicalType, natural: &DataType, output: &DataType) -> bool 
         (PhysicalType::BOOLEAN, Boolean) | (PhysicalType::FLOAT, Float32) | (PhysicalType::DOUBLE, Float64) => same,
         (
             PhysicalType::INT32,
-            Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 | Date32 | Time32(TimeUnit::Millisecond) | Decimal32(..)
-            | Decimal64(..) | Decimal128(..),
+            Int8
+            | Int16
+            | Int32
+            | UInt8
+            | UInt16
+            | UInt32
+            | Date32
+            | Time32(TimeUnit::Millisecond)
+            | Decimal32(..)
+            | Decimal64(..)
+            | Decimal128(..),
         ) => same || same_decimal(natural, output),
         (PhysicalType::INT64, Int64 | UInt64 | Time64(_) | Decimal64(..) | Decimal128(..)) => {
             same || same_decimal(natural, output)
@@ -136,7 +146,10 @@ fn same_decimal(natural: &DataType, output: &DataType) -> bool {
 /// Whether pages of `physical` in `encoding` are read here. Level encodings are listed among a chunk's too.
 fn reads_encoding(physical: PhysicalType, encoding: Encoding) -> bool {
     match encoding {
-        #[expect(deprecated, reason = "old writers list it for levels that take no bit, and it is still read by others")]
+        #[expect(
+            deprecated,
+            reason = "old writers list it for levels that take no bit, and it is still read by others"
+        )]
         Encoding::PLAIN | Encoding::RLE | Encoding::BIT_PACKED => true,
         Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => physical != PhysicalType::BOOLEAN,
         Encoding::DELTA_BINARY_PACKED => matches!(physical, PhysicalType::INT32 | PhysicalType::INT64),

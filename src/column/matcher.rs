@@ -34,9 +34,16 @@ const BITMAP_BITS: u64 = 1 << 16;
 pub(crate) enum IntMatcher<T> {
     All,
     /// Few intervals, inverted or not.
-    Ranges { ranges: Vec<(T, T)>, inverted: bool },
+    Ranges {
+        ranges: Vec<(T, T)>,
+        inverted: bool,
+    },
     /// A bit for each value from `base` on, and one answer for all others.
-    Bitmap { base: i64, words: Vec<u64>, outside: bool },
+    Bitmap {
+        base: i64,
+        words: Vec<u64>,
+        outside: bool,
+    },
     /// Sorted intervals.
     Search(IntSet),
 }
@@ -74,9 +81,9 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
         // What the unbounded ends have in common is answered outside the bitmap.
         let outside = set.contains(&lowest::<T>());
         let listed = if outside { set.clone().complement() } else { set.clone() };
-        let bounds = listed.closed_intervals().fold(None, |bounds: Option<(i64, i64)>, (low, high)| {
-            Some((bounds.map_or(low, |(first, _)| first), high))
-        });
+        let bounds = listed
+            .closed_intervals()
+            .fold(None, |bounds: Option<(i64, i64)>, (low, high)| Some((bounds.map_or(low, |(first, _)| first), high)));
         if let Some((low, high)) = bounds
             && let Some(span) = high.checked_sub(low)
             && (span as u64) < BITMAP_BITS
@@ -148,7 +155,10 @@ pub(crate) enum ByteMatcher {
     All,
     None,
     /// A few values that fit into their views: equal views are equal values.
-    Views { views: Vec<u128>, inverted: bool },
+    Views {
+        views: Vec<u128>,
+        inverted: bool,
+    },
     /// Sorted intervals.
     Search(BytesSet),
 }

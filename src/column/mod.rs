@@ -15,8 +15,6 @@
 //! | `reader` | the column itself: cursor, window, matchers and builder |
 //! | `array` | dense values and validity to Arrow arrays |
 
-use std::sync::Arc;
-
 use arrow::array::ArrayRef;
 
 use crate::error::Result;
@@ -88,9 +86,6 @@ pub(crate) trait Column: Send {
 
     /// Pages so far, over all chunks.
     fn page_counts(&self) -> PageCounts;
-
-    /// The path of the column, for errors.
-    fn path(&self) -> &Arc<str>;
 }
 
 /// A window of integers, one for each row; those of NULL rows mean nothing.

@@ -1,7 +1,5 @@
 //! The column itself: cursor, window, conditions and the rows that are gathered.
 
-use std::sync::Arc;
-
 use arrow::array::ArrayRef;
 use parquet::basic::Type as PhysicalType;
 
@@ -264,9 +262,5 @@ where
 
     fn page_counts(&self) -> PageCounts {
         self.cursor.counts()
-    }
-
-    fn path(&self) -> &Arc<str> {
-        &self.kind.path
     }
 }

@@ -47,7 +47,14 @@ pub(crate) struct Values<E: Encodings> {
 
 impl<E: Encodings> Values<E> {
     pub(crate) fn new(encodings: E) -> Self {
-        Self { encodings, indices: Indices::default(), dictionary: None, coded: false, is_empty: false, scratch: Vec::new() }
+        Self {
+            encodings,
+            indices: Indices::default(),
+            dictionary: None,
+            coded: false,
+            is_empty: false,
+            scratch: Vec::new(),
+        }
     }
 
     /// Forgets the dictionary of the chunk before.
@@ -333,11 +340,7 @@ impl Encodings for BitEncodings {
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut BitBuffer) -> Result<()> {
         let (words, start) = out.grow(count);
-        if self.is_rle {
-            self.rle.read(page, count, words, start)
-        } else {
-            self.plain.read(page, count, words, start)
-        }
+        if self.is_rle { self.rle.read(page, count, words, start) } else { self.plain.read(page, count, words, start) }
     }
 
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {

@@ -16,6 +16,8 @@ use super::varint::{read_uleb, zigzag};
 const GROUP: usize = 32;
 
 /// A cursor over the values of one DELTA_BINARY_PACKED stream.
+///
+/// Each call takes the page of the last `reset`, and may panic on another.
 #[derive(Debug, Clone)]
 pub struct DeltaBinaryPacked<T> {
     runs: Runs,

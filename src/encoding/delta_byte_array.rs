@@ -16,6 +16,8 @@ const CHUNK: usize = 32;
 const CHUNKED: usize = 4 * CHUNK;
 
 /// A cursor over the values of one DELTA_BYTE_ARRAY stream.
+///
+/// Each call takes the page of the last `reset`, and may panic on another.
 #[derive(Debug, Clone, Default)]
 pub struct DeltaByteArray {
     prefixes: DeltaBinaryPacked<i32>,
@@ -80,11 +82,11 @@ impl DeltaByteArray {
         while left > 0 {
             let batch = left.min(BATCH);
             let start = self.position;
-            let lengths = self.next_batch(page, batch)?;
-            if lengths.longest <= INLINE_LEN && self.previous.len() <= INLINE_LEN {
+            let are_short = self.next_batch(page, batch)?;
+            if are_short && self.previous.len() <= INLINE_LEN {
                 self.read_short(page, start, batch, out);
             } else {
-                self.read_any(page, start, batch, lengths.total, out)?;
+                self.read_any(page, start, batch, out)?;
             }
             left -= batch;
         }
@@ -106,37 +108,36 @@ impl DeltaByteArray {
         Ok(())
     }
 
-    /// Decodes and checks the lengths of the next values into the scratch, and moves past their suffixes.
-    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<Lengths> {
+    /// Decodes and checks the lengths of the next values into the scratch, and moves past their suffixes;
+    /// returns whether all values fit in their views.
+    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<bool> {
         let prefixes = &mut self.prefix_lengths[..count];
         let suffixes = &mut self.suffix_lengths[..count];
         self.prefixes.read(page, prefixes)?;
         self.suffixes.read(&page[self.suffixes_start..], suffixes)?;
 
-        let (mut signs, mut bytes, mut total, mut longest) = (0, 0i64, 0i64, 0i64);
-        let mut is_too_long = false;
-        let mut previous = self.previous.len() as i64;
+        // All checks are sign bits. A sum that overflows is negative, and the length of a value that no view can have.
+        let (mut negative, mut short_before, mut long) = (0, 0, 0);
         for (&prefix, &suffix) in prefixes.iter().zip(&*suffixes) {
-            // A batch of 32-bit lengths cannot overflow 64 bits.
-            let (prefix, suffix) = (i64::from(prefix), i64::from(suffix));
-            signs |= prefix | suffix;
-            is_too_long |= prefix > previous;
-            previous = prefix + suffix;
-            bytes += suffix;
-            total += previous;
-            longest = longest.max(previous);
+            let length = prefix.wrapping_add(suffix);
+            negative |= prefix | suffix | length;
+            long |= (INLINE_LEN as i32).wrapping_sub(length);
         }
-        if signs < 0 {
-            return Err(Error::corrupt("negative byte array length"));
+        for ((&prefix, &suffix), &next) in prefixes.iter().zip(&*suffixes).zip(prefixes.iter().skip(1)) {
+            short_before |= prefix.wrapping_add(suffix).wrapping_sub(next);
         }
-        if is_too_long {
+        if negative < 0 {
+            return Err(Error::corrupt("byte array length is negative, or exceeds 31 bits"));
+        }
+        if short_before < 0 || prefixes.first().is_some_and(|&prefix| prefix as usize > self.previous.len()) {
             return Err(Error::corrupt("prefix is longer than the value before"));
         }
-        if bytes > (page.len() - self.position) as i64 {
+        let bytes = total_length(suffixes);
+        if bytes > (page.len() - self.position) as u64 {
             return Err(Error::corrupt("byte array lengths exceed the page"));
         }
         self.position += bytes as usize;
-        Ok(Lengths { longest: longest as usize, total: total as usize })
+        Ok(long >= 0)
     }
 
     /// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
@@ -148,8 +149,11 @@ impl DeltaByteArray {
             let (prefix, suffix) = (prefix as usize, suffix as usize);
             let length = prefix + suffix;
             let kept = PAYLOAD[prefix % PAYLOAD.len()];
-            let added = PAYLOAD[length % PAYLOAD.len()] & !kept;
-            view = (view & kept) | (load_payload(page, position, prefix, suffix) & added) | length as u128;
+            // The mask of the prefix is part of that of the value.
+            let added = PAYLOAD[length % PAYLOAD.len()] ^ kept;
+            let payload = load_payload(page, position, prefix, suffix) & added;
+            // Two steps are on the chain from value to value.
+            view = (view & kept) | (payload | length as u128);
             *slot = view;
             position += suffix;
         }
@@ -157,11 +161,14 @@ impl DeltaByteArray {
         self.previous.extend_from_slice(view_bytes(&view, &[]));
     }
 
-    /// Appends values of any length, `total` bytes together.
+    /// Appends values of any length.
     ///
     /// All are written to the buffer, and the next one over those that fit in their views.
-    fn read_any(&mut self, page: &[u8], start: usize, count: usize, total: usize, out: &mut ViewBuffer) -> Result<()> {
+    fn read_any(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) -> Result<()> {
         let slack = self.previous.len() + CHUNK;
+        let total = total_length(&self.prefix_lengths[..count]) + total_length(&self.suffix_lengths[..count]);
+        // What does not fit an address does not fit the buffer.
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
         let mut write = out.reserve(total.saturating_add(slack))?;
         out.data.resize(write + total + slack, 0);
         let buffer_index = out.buffer_index;
@@ -223,10 +230,9 @@ impl DeltaByteArray {
     }
 }
 
-/// What the checks of a batch found out.
-struct Lengths {
-    longest: usize,
-    total: usize,
+/// The sum of lengths of a batch, none of which is negative.
+fn total_length(lengths: &[i32]) -> u64 {
+    lengths.iter().map(|length| u64::from(length.cast_unsigned())).sum()
 }
 
 /// The bytes as the payload of a view.

@@ -11,6 +11,8 @@ use super::delta_binary_packed::DeltaBinaryPacked;
 const BATCH: usize = 256;
 
 /// A cursor over the values of one DELTA_LENGTH_BYTE_ARRAY stream.
+///
+/// Each call takes the page of the last `reset`, and may panic on another.
 #[derive(Debug, Clone, Default)]
 pub struct DeltaLengthByteArray {
     lengths: DeltaBinaryPacked<i32>,
@@ -52,9 +54,9 @@ impl DeltaLengthByteArray {
         while left > 0 {
             let batch = left.min(BATCH);
             let start = self.position;
-            let longest = self.next_batch(page, batch)?;
+            let are_short = self.next_batch(page, batch)?;
             let lengths = &self.scratch[..batch];
-            if longest <= INLINE_LEN {
+            if are_short {
                 read_short(page, start, lengths, out);
             } else {
                 read_any(page, start..self.position, lengths, out)?;
@@ -78,26 +80,28 @@ impl DeltaLengthByteArray {
         Ok(())
     }
 
-    /// Decodes and checks the lengths of the next values into the scratch, and moves past their bytes; returns the
-    /// largest.
-    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<usize> {
+    /// Decodes and checks the lengths of the next values into the scratch, and moves past their bytes; returns
+    /// whether all fit in their views.
+    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<bool> {
         let lengths = &mut self.scratch[..count];
         self.lengths.read(page, lengths)?;
-        // A negative length is a huge one here, and a batch of those cannot overflow 64 bits.
-        let (mut total, mut longest) = (0u64, 0);
+        // Sign bits: whether any length is negative, and whether any is longer than a view has room for.
+        let (mut negative, mut long) = (0, 0);
+        // A batch of 32-bit lengths cannot overflow 64 bits.
+        let mut total = 0;
         for &length in &*lengths {
-            total += u64::from(length.cast_unsigned());
-            longest = longest.max(length.cast_unsigned());
+            negative |= length;
+            long |= (INLINE_LEN as i32).wrapping_sub(length);
+            total += i64::from(length);
         }
-        if longest > i32::MAX.cast_unsigned() {
+        if negative < 0 {
             return Err(Error::corrupt("negative byte array length"));
         }
-        if total > (page.len() - self.position) as u64 {
+        if total > (page.len() - self.position) as i64 {
             return Err(Error::corrupt("byte array lengths exceed the page"));
         }
-        // Both are bounded by the page now.
         self.position += total as usize;
-        Ok(longest as usize)
+        Ok(long >= 0)
     }
 }
 

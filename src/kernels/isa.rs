@@ -122,6 +122,8 @@ static AVX512: Kernels = {
         tools::Wide<32>,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi1,bmi2,popcnt,lzcnt")]
     );
+    // Sums of wide values in vectors of 64 bytes are no faster, and slower from 58 bits on.
+    kernels.sum = AVX2.sum;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u32.compact = AVX2.u32.compact;
     kernels.u64.compact = AVX2.u64.compact;

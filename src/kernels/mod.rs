@@ -80,15 +80,21 @@ pub struct Kernels {
     u64: value::Table<u64>,
     u128: value::Table<u128>,
     /// One for each width of 64-bit lanes.
-    sum: &'static [unsafe fn(&[u8], usize) -> u64],
+    sum: &'static [Sum],
     /// One for each width up to 32.
-    unpack: &'static [unsafe fn(&[u8], &mut [u32])],
+    unpack: &'static [Unpack],
     count_ones: unsafe fn(&[u64]) -> usize,
     pext: unsafe fn(u64, u64) -> u64,
     pdep: unsafe fn(u64, u64) -> u64,
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
 }
+
+/// Adds up packed values of one width.
+type Sum = unsafe fn(&[u8], usize) -> u64;
+
+/// Unpacks values of one width.
+type Unpack = unsafe fn(&[u8], &mut [u32]);
 
 impl std::fmt::Debug for Kernels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -86,8 +86,7 @@ impl<B: Ord + Clone> IntervalSet<B> {
     }
 
     fn combine(&self, other: &Self, inside: impl Fn(bool, bool) -> bool) -> Self {
-        let mut result =
-            Self { begins_inside: inside(self.begins_inside, other.begins_inside), changes: Vec::new() };
+        let mut result = Self { begins_inside: inside(self.begins_inside, other.begins_inside), changes: Vec::new() };
         let (mut left, mut right) = (self.changes.iter().peekable(), other.changes.iter().peekable());
         let (mut in_left, mut in_right, mut in_result) =
             (self.begins_inside, other.begins_inside, result.begins_inside);
@@ -147,9 +146,8 @@ impl IntSet {
 
     /// The intervals as closed ones, in ascending order.
     pub fn closed_intervals(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.intervals().map(|(low, high)| {
-            (low.copied().unwrap_or(i64::MIN), high.map_or(i64::MAX, |high| high.wrapping_sub(1)))
-        })
+        self.intervals()
+            .map(|(low, high)| (low.copied().unwrap_or(i64::MIN), high.map_or(i64::MAX, |high| high.wrapping_sub(1))))
     }
 }
 
@@ -231,14 +229,11 @@ mod tests {
     #[test]
     fn ends_of_the_domain() {
         assert_eq!(IntSet::closed(i64::MIN, i64::MAX), IntSet::all());
-        assert_eq!(IntSet::points([i64::MIN, i64::MAX]).closed_intervals().collect::<Vec<_>>(), [
-            (i64::MIN, i64::MIN),
-            (i64::MAX, i64::MAX)
-        ]);
         assert_eq!(
-            IntSet::points([i64::MIN, i64::MIN + 1]),
-            IntSet::closed(i64::MIN, i64::MIN + 1)
+            IntSet::points([i64::MIN, i64::MAX]).closed_intervals().collect::<Vec<_>>(),
+            [(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)]
         );
+        assert_eq!(IntSet::points([i64::MIN, i64::MIN + 1]), IntSet::closed(i64::MIN, i64::MIN + 1));
         assert!(IntSet::closed(1, 0).is_none());
     }
 

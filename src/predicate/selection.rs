@@ -124,7 +124,10 @@ mod tests {
             let part = odd.slice(from, to);
             assert_eq!(part.len(), to - from);
             assert_eq!(part.count(), (from..to).filter(|row| row % 2 == 1).count());
-            assert_eq!(part.bounds().map(|(first, _)| (first + from) % 2), (from + 1 < to || from % 2 == 1 && from < to).then_some(1));
+            assert_eq!(
+                part.bounds().map(|(first, _)| (first + from) % 2),
+                (from + 1 < to || from % 2 == 1 && from < to).then_some(1)
+            );
         }
         for limit in [0, 1, 31, 32, 33, 499, 500, 501] {
             let mut some = odd.clone();

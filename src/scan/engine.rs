@@ -131,13 +131,16 @@ impl Engine {
             column_of_root.insert(root, columns.len());
             columns.push(ScanColumn { reader: column::open(&kind)?, root, kind, role, in_window: false });
         }
-        let fallback = (!fallback.is_empty())
-            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback))
-            .transpose()?;
+        let fallback =
+            (!fallback.is_empty()).then(|| Fallback::new(&scan.metadata, &scan.schema, fallback)).transpose()?;
         let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
-        let residuals = residuals.into_iter().map(|residual| BoundResidual::new(residual, &scan.schema)).collect::<Result<Vec<_>>>()?;
+        let residuals = residuals
+            .into_iter()
+            .map(|residual| BoundResidual::new(residual, &scan.schema))
+            .collect::<Result<Vec<_>>>()?;
         let batch_size = scan.batch_size.max(1);
-        let output = Output::new(&scan.schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
+        let output =
+            Output::new(&scan.schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
         Ok(Self {
             metadata: Arc::clone(&scan.metadata),
             predicates: std::mem::take(&mut scan.predicates),
@@ -198,11 +201,7 @@ impl Engine {
         };
         self.filter.bind(self.predicates.iter().chain(more), &mut self.columns, slot_of)?;
         self.start_chunks()?;
-        self.phase = if self.fallback.is_some() {
-            Phase::Select(windows, Vec::new())
-        } else {
-            Phase::Filter(windows)
-        };
+        self.phase = if self.fallback.is_some() { Phase::Select(windows, Vec::new()) } else { Phase::Filter(windows) };
         Ok(())
     }
 

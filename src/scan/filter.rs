@@ -28,8 +28,16 @@ struct Bound {
 
 enum Test {
     /// The condition in `slot` of a column.
-    Column { column: usize, slot: usize },
-    Compare { left: usize, op: Comparison, right: usize, unsigned: bool },
+    Column {
+        column: usize,
+        slot: usize,
+    },
+    Compare {
+        left: usize,
+        op: Comparison,
+        right: usize,
+        unsigned: bool,
+    },
 }
 
 /// Conjuncts over windows.

@@ -27,7 +27,10 @@ impl BoundResidual {
 
     fn evaluate(&mut self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let columns = self.residual.columns().iter().map(|root| {
-            arrays.get(root).cloned().ok_or_else(|| Error::unsupported(format!("a residual on column {root}, not read")))
+            arrays
+                .get(root)
+                .cloned()
+                .ok_or_else(|| Error::unsupported(format!("a residual on column {root}, not read")))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -109,10 +109,7 @@ impl Driver {
         let columns = self.metadata.row_group(index).columns();
         let mut leaves = self.engine.leaves();
         leaves.sort_unstable();
-        let ranges: Vec<_> = leaves
-            .iter()
-            .map(|leaf| chunk_range(&columns[*leaf]))
-            .collect::<Result<_>>()?;
+        let ranges: Vec<_> = leaves.iter().map(|leaf| chunk_range(&columns[*leaf])).collect::<Result<_>>()?;
         let bytes = if ranges.is_empty() { Vec::new() } else { self.fetch.fetch(ranges.clone()).await? };
         for (range, bytes) in ranges.iter().zip(&bytes) {
             if bytes.len() as u64 != range.end - range.start {

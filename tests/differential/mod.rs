@@ -166,7 +166,10 @@ fn random_query(rng: &mut Rng, table: &Table) -> Query {
         }
         3 => {
             let name = rng.pick(&all);
-            plain(format!("SELECT {name}, count(*), count({columns0}) FROM t{filter} GROUP BY {name}", columns0 = names[0]))
+            plain(format!(
+                "SELECT {name}, count(*), count({columns0}) FROM t{filter} GROUP BY {name}",
+                columns0 = names[0]
+            ))
         }
         4 => plain(format!("SELECT min({0}), max({0}), count({0}), count(*) FROM t{filter}", key.sql())),
         5 => {

@@ -49,8 +49,17 @@ fn condition(rng: &mut Rng, column: &Column) -> Option<String> {
     let name = column.sql();
     if column.data_type == DataType::Boolean {
         let forms = [
-            "{}", "NOT {}", "{} = true", "{} <> true", "{} IS TRUE", "{} IS NOT TRUE", "{} IS FALSE", "{} IS UNKNOWN",
-            "false < {}", "{} IN (true)", "{} NOT IN (false, NULL)",
+            "{}",
+            "NOT {}",
+            "{} = true",
+            "{} <> true",
+            "{} IS TRUE",
+            "{} IS NOT TRUE",
+            "{} IS FALSE",
+            "{} IS UNKNOWN",
+            "false < {}",
+            "{} IN (true)",
+            "{} NOT IN (false, NULL)",
         ];
         return Some(rng.pick(&forms).replace("{}", &name));
     }
@@ -62,14 +71,16 @@ fn condition(rng: &mut Rng, column: &Column) -> Option<String> {
         3 => format!("{low} {} {name}", rng.pick(&COMPARISONS)),
         4 => format!("{name} {not}BETWEEN {low} AND {high}"),
         5 | 6 => {
-            let mut list: Vec<String> = (0..rng.pick(&[1, 2, 3, 4, 12, 30])).filter_map(|_| literal(rng, column)).collect();
+            let mut list: Vec<String> =
+                (0..rng.pick(&[1, 2, 3, 4, 12, 30])).filter_map(|_| literal(rng, column)).collect();
             if rng.one_in(6) {
                 list.push("NULL".into());
             }
             format!("{name} {not}IN ({})", list.join(", "))
         }
         _ if column.is_text() => {
-            let prefix: String = low.trim_matches('\'').replace(['\'', '%', '_', '\\'], "").chars().take(rng.below(8)).collect();
+            let prefix: String =
+                low.trim_matches('\'').replace(['\'', '%', '_', '\\'], "").chars().take(rng.below(8)).collect();
             format!("{name} {not}LIKE '{prefix}%'")
         }
         _ => format!("{name} IS {not}DISTINCT FROM {low}"),
@@ -110,7 +121,8 @@ fn residual(rng: &mut Rng, table: &Table, column: &Column) -> String {
         };
     }
     if column.is_text() {
-        let forms = ["length({}) > #", "{} LIKE '%#%'", "{} || 'a' > 'k'", "lower({}) = 'mail'", "substr({}, 2, 1) = '#'"];
+        let forms =
+            ["length({}) > #", "{} LIKE '%#%'", "{} || 'a' > 'k'", "lower({}) = 'mail'", "substr({}, 2, 1) = '#'"];
         return rng.pick(&forms).replace("{}", &name).replace('#', &number.to_string());
     }
     match (&column.data_type, literal(rng, column)) {

@@ -178,8 +178,7 @@ fn random_column(rng: &mut Rng, index: usize) -> Column {
 
 /// One file of `batch`.
 pub(crate) fn write(batch: &RecordBatch, properties: WriterProperties, skip_arrow_metadata: bool) -> Vec<u8> {
-    let options =
-        ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(skip_arrow_metadata);
+    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(skip_arrow_metadata);
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options).unwrap();
     writer.write(batch).unwrap();
     writer.into_inner().unwrap()
@@ -210,7 +209,12 @@ fn random_properties(rng: &mut Rng, schema: &Schema) -> (WriterProperties, bool,
     for field in schema.fields() {
         let text;
         (builder, text) = random_encoding(rng, builder, field);
-        written += &format!("\n    {}: {}{} {text}", field.name(), field.data_type(), if field.is_nullable() { "?" } else { "" });
+        written += &format!(
+            "\n    {}: {}{} {text}",
+            field.name(),
+            field.data_type(),
+            if field.is_nullable() { "?" } else { "" }
+        );
     }
     let skip_arrow_metadata = rng.one_in(2);
     (builder.build(), skip_arrow_metadata, written)
@@ -242,7 +246,11 @@ fn random_encoding(
         Compression::BROTLI(Default::default()),
     ]);
     // A small dictionary falls back to the encoding in the middle of a chunk.
-    let dictionary = if *field.data_type() == DataType::Boolean { None } else { rng.pick(&[None, None, Some(1 << 20), Some(100), Some(1)]) };
+    let dictionary = if *field.data_type() == DataType::Boolean {
+        None
+    } else {
+        rng.pick(&[None, None, Some(1 << 20), Some(100), Some(1)])
+    };
     // The path of a root column is its name, dots and all.
     let path = ColumnPath::new(vec![field.name().clone()]);
     let mut builder = builder

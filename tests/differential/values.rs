@@ -188,11 +188,9 @@ pub(crate) fn values(rng: &mut Rng, data_type: &DataType, distribution: Distribu
         .into_iter()
         .map(|seed| match data_type {
             DataType::Boolean => Value::Bool(seed.rem_euclid(2) == 1),
-            DataType::Float32 | DataType::Float64 if wild => Value::Float(if rng.one_in(2) {
-                special_float(rng)
-            } else {
-                f64::from_bits(rng.word())
-            }),
+            DataType::Float32 | DataType::Float64 if wild => {
+                Value::Float(if rng.one_in(2) { special_float(rng) } else { f64::from_bits(rng.word()) })
+            }
             DataType::Float32 | DataType::Float64 => Value::Float(seed as f64 / 8.0),
             DataType::Binary if wild => Value::Bytes((0..rng.below(30)).map(|_| rng.word() as u8).collect()),
             DataType::Binary => Value::Bytes(text(rng, style, seed).into_bytes()),
@@ -259,19 +257,19 @@ pub(crate) fn array(data_type: &DataType, values: &[Value], validity: &[bool]) -
             let array = cells.map(|cell| cell.map(int::<i128>)).collect::<Decimal128Array>();
             Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
         }
-        DataType::Float32 => Arc::new(cells.map(|cell| cell.map(|value| float(value) as f32)).collect::<Float32Array>()),
+        DataType::Float32 => {
+            Arc::new(cells.map(|cell| cell.map(|value| float(value) as f32)).collect::<Float32Array>())
+        }
         DataType::Float64 => Arc::new(cells.map(|cell| cell.map(float)).collect::<Float64Array>()),
         DataType::Boolean => {
             Arc::new(cells.map(|cell| cell.map(|value| *value == Value::Bool(true))).collect::<BooleanArray>())
         }
         DataType::Utf8 => Arc::new(cells.map(|cell| cell.map(str)).collect::<StringArray>()),
         DataType::Binary => Arc::new(cells.map(|cell| cell.map(bytes)).collect::<BinaryArray>()),
-        DataType::Dictionary(..) => {
-            Arc::new(cells.map(|cell| cell.map(str)).collect::<DictionaryArray<Int32Type>>())
-        }
-        DataType::FixedSizeBinary(len) => {
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(cells.map(|cell| cell.map(bytes)), *len).unwrap())
-        }
+        DataType::Dictionary(..) => Arc::new(cells.map(|cell| cell.map(str)).collect::<DictionaryArray<Int32Type>>()),
+        DataType::FixedSizeBinary(len) => Arc::new(
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size(cells.map(|cell| cell.map(bytes)), *len).unwrap(),
+        ),
         other => panic!("no arrays of {other}"),
     }
 }

@@ -4,6 +4,7 @@
 mod binary_packed;
 mod byte_arrays;
 mod hostile;
+mod parquet_crate;
 mod reference;
 
 /// xorshift64*, so that runs repeat.
