@@ -76,8 +76,9 @@ fn the_allocator_counts() {
 const PAGE: usize = 65_536;
 const PAGES: usize = 4;
 
+/// Each page holds the same, or buffers would have to grow with it.
 fn pseudo_random(i: usize) -> u64 {
-    (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    ((i % PAGE) as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 /// A column chunk of [`PAGES`] pages of [`PAGE`] values.
@@ -155,8 +156,9 @@ fn everywhere(mut test: impl FnMut(Compression, WriterVersion)) {
 fn delta_binary_packed() {
     let ints: ArrayRef =
         Arc::new(Int32Array::from_iter_values((0..PAGE * PAGES).map(|i| (pseudo_random(i) >> 52) as i32)));
-    let longs: ArrayRef =
-        Arc::new(Int64Array::from_iter_values((0..PAGE * PAGES).map(|i| pseudo_random(i) as i64 >> (i / 500 % 64))));
+    let longs: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        (0..PAGE * PAGES).map(|i| pseudo_random(i) as i64 >> (i % PAGE / 500 % 64)),
+    ));
     everywhere(|compression, version| {
         let chunk_of = |array: &ArrayRef| {
             chunk(Arc::clone(array), false, Encoding::DELTA_BINARY_PACKED, false, compression, version)
@@ -181,10 +183,8 @@ fn delta_binary_packed() {
 }
 
 fn strings() -> ArrayRef {
-    let values = (0..PAGE * PAGES).map(|i| format!("{:05}-{}", i / 7, "x".repeat((pseudo_random(i) % 30) as usize)));
-    // Each page holds as much as the first, or buffers would have to grow.
-    let values: Vec<String> = values.take(PAGE).collect();
-    Arc::new(StringArray::from_iter_values(values.iter().cycle().take(PAGE * PAGES)))
+    let text = |i: usize| format!("{:05}-{}", i % PAGE / 7, "x".repeat((pseudo_random(i) % 30) as usize));
+    Arc::new(StringArray::from_iter_values((0..PAGE * PAGES).map(text)))
 }
 
 #[test]
@@ -239,10 +239,11 @@ fn plain_and_dictionary() {
 #[test]
 fn levels_and_booleans() {
     let nullable: ArrayRef = Arc::new(Int32Array::from_iter(
-        (0..PAGE * PAGES).map(|i| (pseudo_random(i) % 3 != 0 || i / 1000 % 2 == 0).then_some((i % 1000) as i32)),
+        (0..PAGE * PAGES)
+            .map(|i| (pseudo_random(i) % 3 != 0 || i % PAGE / 1000 % 2 == 0).then_some((i % PAGE % 1000) as i32)),
     ));
     let booleans: ArrayRef =
-        Arc::new(BooleanArray::from_iter((0..PAGE * PAGES).map(|i| Some(pseudo_random(i / 9) % 2 == 0))));
+        Arc::new(BooleanArray::from_iter((0..PAGE * PAGES).map(|i| Some(pseudo_random(i % PAGE / 9) % 2 == 0))));
     everywhere(|compression, version| {
         let (mut levels, mut words) = (Levels::default(), vec![0; PAGE / 64]);
         let (mut decoder, mut out) = (DeltaBinaryPacked::<i32>::default(), vec![0; PAGE]);

@@ -9,7 +9,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::oracle::{
     Answer, How, Settings, Table, answer, assert_same, compare, data_path, miniblock_session, oracle_session,
-    register_miniblock, register_oracle, run,
+    register_miniblock, register_oracle, run, same_table,
 };
 
 /// What the oracle refuses, and a count that the writer knows.
@@ -65,6 +65,7 @@ async fn check_file(file: &str, settings: Settings) -> usize {
     let ours = miniblock_session(settings);
     register_oracle(&oracle, &table).await.unwrap();
     register_miniblock(&ours, &table).await.unwrap_or_else(|error| panic!("{file}: {error}"));
+    same_table(&oracle, &ours, "t").await.unwrap_or_else(|difference| panic!("{file}: {difference}"));
     let Ok(whole) = run(&oracle, "SELECT * FROM t").await else {
         assert!(BEYOND_THE_ORACLE.iter().any(|(beyond, ..)| *beyond == file), "{file} is beyond the oracle");
         return 0;

@@ -217,15 +217,20 @@ pub(crate) fn compare(expected: &Answer, found: &Answer, how: How) -> Result<(),
     Err(message)
 }
 
+/// Whether both sessions see the same columns in table `name`, types, nullability and all.
+pub(crate) async fn same_table(expected: &SessionContext, found: &SessionContext, name: &str) -> Result<(), String> {
+    let fields = async |ctx: &SessionContext| {
+        let schema = ctx.table(name).await.unwrap().schema().inner().clone();
+        schema.fields().iter().map(|field| format!("{field:?}")).collect::<Vec<_>>()
+    };
+    let (expected, found) = (fields(expected).await, fields(found).await);
+    if expected == found { Ok(()) } else { Err(format!("columns {expected:?} expected, {found:?} found")) }
+}
+
+/// Names and types; whether a plan's column is nullable depends on whether statistics answered.
 fn same_schema(expected: &Schema, found: &Schema) -> Result<(), String> {
     let columns = |schema: &Schema| {
-        schema
-            .fields()
-            .iter()
-            .map(|field| {
-                format!("{}: {}{}", field.name(), field.data_type(), if field.is_nullable() { "?" } else { "" })
-            })
-            .collect::<Vec<_>>()
+        schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type())).collect::<Vec<_>>()
     };
     let (expected, found) = (columns(expected), columns(found));
     if expected == found { Ok(()) } else { Err(format!("columns {expected:?} expected, {found:?} found")) }

@@ -280,7 +280,7 @@ async fn dynamic_filters_change_no_answer() {
 async fn projections_of_expressions() {
     for sql in [
         "SELECT l_extendedprice * (1 - l_discount) AS revenue, upper(l_shipmode) FROM lineitem WHERE l_quantity < 5",
-        "SELECT 1, l_shipmode, l_shipmode, l_orderkey + 1 FROM lineitem",
+        "SELECT 1, l_shipmode, l_shipmode AS again, l_orderkey + 1 FROM lineitem",
         "SELECT 'x' FROM lineitem WHERE l_tax > 0.05",
         "SELECT count(*) FROM lineitem WHERE l_tax > 0.05",
         "SELECT l_shipdate, l_shipdate + interval '1' day, l_comment FROM lineitem WHERE l_comment LIKE '%fluff%'",

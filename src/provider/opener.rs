@@ -138,8 +138,7 @@ impl MiniblockOpener {
         }
 
         let output = Output::try_new(&projection, &schema, self.output_schema()?)?;
-        let mut read = output.columns.clone();
-        read.extend(filter.columns());
+        let read: Vec<usize> = filter.columns().chain(output.columns.iter().copied()).collect();
         let gate = DynamicFilters::new(
             filter.dynamic,
             columns,

@@ -186,6 +186,15 @@ impl Engine {
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
+        // A late column would pass its rows a second time if a predicate had read them. It stays early from here on: no
+        // survivors are waiting between row groups where there are late columns.
+        for root in more.iter().flat_map(Predicate::columns) {
+            if let Some(&column) = self.column_of_root.get(&root)
+                && self.columns[column].role == Role::Late
+            {
+                self.columns[column].role = Role::Early;
+            }
+        }
         for column in &mut self.columns {
             column.reader.clear_conditions();
             if column.role != Role::Filtered {

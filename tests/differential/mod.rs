@@ -21,6 +21,7 @@ use self::rng::Rng;
 use self::table::Table;
 use crate::oracle::{
     self, How, Settings, compare, miniblock_session, nodes, oracle_session, register_miniblock, register_oracle, run,
+    same_table,
 };
 
 const CASES: u64 = 240;
@@ -41,21 +42,27 @@ struct Tally {
     refused: usize,
 }
 
+/// Failures that a run spells out.
+const SHOWN: usize = 5;
+
 async fn part(part: u64) {
+    let only = variable("MINIBLOCK_SEED");
+    let seeds: Vec<u64> = match only {
+        Some(seed) => (seed..=seed).filter(|_| part == 0).collect(),
+        None => (part..variable("MINIBLOCK_CASES").unwrap_or(CASES)).step_by(PARTS as usize).collect(),
+    };
     let mut tally = Tally::default();
-    if let Some(seed) = variable("MINIBLOCK_SEED") {
-        if part == 0 {
-            case(seed, &mut tally).await;
+    let mut failures = Vec::new();
+    for seed in seeds {
+        if let Err(failure) = case(seed, &mut tally).await {
+            failures.push(format!("case {seed} (MINIBLOCK_SEED={seed} runs it alone): {failure}"));
         }
-        return;
-    }
-    let cases = variable("MINIBLOCK_CASES").unwrap_or(CASES);
-    for seed in (part..cases).step_by(PARTS as usize) {
-        case(seed, &mut tally).await;
     }
     let Tally { compared, rows, refused } = tally;
     println!("{compared} queries of {rows} rows compared, {refused} refused by the oracle");
-    assert!(refused * 5 <= compared, "{refused} queries refused by the oracle, {compared} compared");
+    let shown = failures[..failures.len().min(SHOWN)].join("\n\n");
+    assert!(failures.is_empty(), "{} cases failed\n{shown}", failures.len());
+    assert!(only.is_some() || refused * 5 <= compared, "{refused} queries refused by the oracle, {compared} compared");
 }
 
 #[tokio::test]
@@ -77,7 +84,7 @@ struct Query {
     without_filter_exec: bool,
 }
 
-async fn case(seed: u64, tally: &mut Tally) {
+async fn case(seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(seed);
     let table = Table::random(&mut rng);
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -93,11 +100,8 @@ async fn case(seed: u64, tally: &mut Tally) {
         ctx
     };
     let expecting = open(oracle_session(Settings { view_types, ..Settings::default() }));
-    let fail = |what: &str, sql: &str, settings: Settings, message: &str| -> ! {
-        panic!(
-            "case {seed} (MINIBLOCK_SEED={seed} runs it alone): {what}\n{sql}\n{settings:?}\n{message}\n\ntable:{}",
-            table.written
-        )
+    let failure = |what: &str, sql: &str, settings: Settings, message: &str| {
+        Err(format!("{what}\n{sql}\n{settings:?}\n{message}\ntable:{}", table.written))
     };
     let refusal = register_oracle(&expecting, &registered).await.err();
     for _ in 0..QUERIES {
@@ -117,21 +121,25 @@ async fn case(seed: u64, tally: &mut Tally) {
         };
         let ctx = open(miniblock_session(settings));
         if let Err(error) = register_miniblock(&ctx, &registered).await {
-            fail("registration failed", "", settings, &error.to_string());
+            return failure("registration failed", "", settings, &error.to_string());
+        }
+        if let Err(difference) = same_table(&expecting, &ctx, "t").await {
+            return failure("schemas differ", "", settings, &difference);
         }
         let found = match run(&ctx, &query.sql).await {
             Ok(found) => found,
-            Err(error) => fail("query failed", &query.sql, settings, &error.to_string()),
+            Err(error) => return failure("query failed", &query.sql, settings, &error.to_string()),
         };
         if let Err(difference) = compare(&expected, &found, query.how) {
-            fail("answers differ", &query.sql, settings, &difference);
+            return failure("answers differ", &query.sql, settings, &difference);
         }
         if query.without_filter_exec && !nodes(&found.plan, "FilterExec").is_empty() {
-            fail("a FilterExec is left", &query.sql, settings, "");
+            return failure("a FilterExec is left", &query.sql, settings, "");
         }
         tally.compared += 1;
         tally.rows += found.num_rows();
     }
+    Ok(())
 }
 
 fn random_query(rng: &mut Rng, table: &Table) -> Query {

@@ -83,7 +83,8 @@ fn condition(rng: &mut Rng, column: &Column) -> Option<String> {
                 low.trim_matches('\'').replace(['\'', '%', '_', '\\'], "").chars().take(rng.below(8)).collect();
             format!("{name} {not}LIKE '{prefix}%'")
         }
-        _ => format!("{name} IS {not}DISTINCT FROM {low}"),
+        // In brackets: what follows FROM takes an AND in.
+        _ => format!("({name} IS {not}DISTINCT FROM {low})"),
     })
 }
 
@@ -102,7 +103,7 @@ fn between_columns(rng: &mut Rng, table: &Table, column: &Column) -> Option<Stri
         0 if column.is_integer() && column.distribution.is_tame() && other.distribution.is_tame() => {
             format!("{left} + {right} > {}", rng.between(-100, 100))
         }
-        1 => format!("{left} IS DISTINCT FROM {right}"),
+        1 => format!("({left} IS DISTINCT FROM {right})"),
         _ => format!("{left} {} {right}", rng.pick(&COMPARISONS)),
     })
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
+use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::metrics::MetricValue;
@@ -65,9 +66,16 @@ fn scan(plan: &Arc<dyn ExecutionPlan>, table: Table) -> Scan {
     let nanos = |time: MetricValue| Duration::from_nanos(time.as_usize() as u64);
     Scan {
         processing: total("time_elapsed_processing").map(nanos),
-        rows: metrics.iter().filter_map(|of_leaf| of_leaf.output_rows()).reduce(|sum, rows| sum + rows),
+        rows: leaves.iter().filter_map(|leaf| rows(leaf)).reduce(|sum, rows| sum + rows),
         bytes: total("bytes_scanned").map(|value| value.as_usize()),
     }
+}
+
+/// A scan of memory counts nothing, but hands on all that it has.
+fn rows(leaf: &DataSourceExec) -> Option<usize> {
+    let in_memory = |memory: &MemorySourceConfig| memory.partitions().iter().flatten().map(RecordBatch::num_rows).sum();
+    let counted = leaf.metrics().and_then(|metrics| metrics.output_rows());
+    counted.or_else(|| leaf.data_source().downcast_ref::<MemorySourceConfig>().map(in_memory))
 }
 
 fn find_leaves<'a>(plan: &'a Arc<dyn ExecutionPlan>, table: Table, leaves: &mut Vec<&'a DataSourceExec>) {
