@@ -11,7 +11,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> datafusion::error::Result<()> {
 //! let ctx = SessionContext::new();
-//! ctx.register_miniblock("t", "tests/data/pa_ints_v2.parquet", MiniblockOptions::default()).await?;
+//! ctx.register_miniblock("t", "tests/data/pa_ints_v2_snappy.parquet", MiniblockOptions::default()).await?;
 //! let rows = ctx.sql("SELECT count(*) FROM t").await?.collect().await?;
 //! # assert_eq!(rows[0].num_rows(), 1);
 //! # Ok(())

@@ -3,6 +3,8 @@
 #
 #   tests/compare_fixtures.sh FOLDER ...
 #
+# It builds examples/query, unless QUERY names the program.
+#
 # A file matches if `SELECT *`, `SELECT count(*)` and a filter on each column give the same text, in the same order, by
 # Miniblock and by DataFusion's own reader. Folders of files (hive partitions, schema evolution) are read as tables.
 # One line for each file that does not match:
@@ -14,12 +16,12 @@
 set -u
 
 if [ $# -eq 0 ]; then
-    sed -n '2,15s/^# \{0,1\}//p' "$0"
+    sed -n '2,17s/^# \{0,1\}//p' "$0"
     exit 2
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
-(cd "$root" && cargo build --release --quiet --example query) || exit 2
-query=${CARGO_TARGET_DIR:-$root/target}/release/examples/query
+query=${QUERY:-${CARGO_TARGET_DIR:-$root/target}/release/examples/query}
+[ -n "${QUERY:-}" ] || (cd "$root" && cargo build --release --quiet --workspace --example query) || exit 2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 files=0 mismatches=0 beyond=0
@@ -39,11 +41,13 @@ report() {
     mismatches=$((mismatches + 1))
 }
 
-# check PATH SQL: 0 if the next query is worth asking
+# check PATH SQL [if-answered]: 0 if the next query is worth asking
 check() {
     local path=$1 sql=$2 ours peer
     run datafusion "$path" "$sql"
     peer=$?
+    # There are types that cannot be compared.
+    if [ "$peer" -ne 0 ] && [ "${3:-}" = if-answered ]; then return 0; fi
     run miniblock "$path" "$sql"
     ours=$?
     if grep -q panicked "$scratch/miniblock.err" || [ "$ours" -gt 1 ]; then
@@ -74,7 +78,7 @@ compare() {
     check "$path" 'SELECT count(*) FROM t' || return
     while IFS= read -r column; do
         check "$path" "SELECT * FROM t WHERE \"$column\" IS NOT NULL" || return
-        check "$path" "SELECT \"$column\" FROM t WHERE \"$column\" > (SELECT min(\"$column\") FROM t)" || return
+        check "$path" "SELECT \"$column\" FROM t WHERE \"$column\" > (SELECT min(\"$column\") FROM t)" if-answered || return
     done <"$scratch/columns"
 }
 

@@ -49,10 +49,10 @@ pub(crate) enum Encoding {
     Delta,
     /// As delta, with DELTA_LENGTH_BYTE_ARRAY strings
     DeltaLength,
-    /// PLAIN everywhere, no dictionary
-    Plain,
     /// The parquet crate's defaults: a dictionary, and PLAIN where it grows too large
     Dictionary,
+    /// PLAIN everywhere, no dictionary
+    Plain,
 }
 
 impl Encoding {
