@@ -23,14 +23,17 @@ pub enum Error {
     #[error("limit exceeded: {0}")]
     Limit(Box<Fault>),
     /// The parquet crate refused the footer, an index or a column that goes through it.
-    #[error("{1}: {0}")]
+    #[error("{0}{suffix}", suffix = .1.suffix())]
     Parquet(#[source] parquet::errors::ParquetError, Place),
     /// Arrow refused an array.
-    #[error("{1}: {0}")]
+    #[error("{0}{suffix}", suffix = .1.suffix())]
     Arrow(#[source] arrow::error::ArrowError, Place),
     /// The store, or an expression evaluated for the scan, failed.
-    #[error("{1}: {0}")]
+    #[error("{0}{suffix}", suffix = .1.suffix())]
     External(#[source] Box<dyn std::error::Error + Send + Sync>, Place),
+    /// A setting of the user is wrong; the message names the right ones.
+    #[error("{0}")]
+    Config(String),
 }
 
 /// What is wrong, and where.
@@ -57,10 +60,14 @@ pub struct Place {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place == Place::default() {
-            return f.write_str(&self.message);
-        }
-        write!(f, "{} ({})", self.message, self.place)
+        write!(f, "{}{}", self.message, self.place.suffix())
+    }
+}
+
+impl Place {
+    /// The place in parentheses, or nothing if it is not known.
+    fn suffix(&self) -> String {
+        if *self == Self::default() { String::new() } else { format!(" ({self})") }
     }
 }
 
@@ -111,47 +118,52 @@ impl Error {
         Self::External(source.into(), Place::default())
     }
 
+    /// A setting is wrong; `message` names the right ones.
+    pub fn config(message: impl Into<String>) -> Self {
+        Self::Config(message.into())
+    }
+
     /// Where the error happened, as far as it is known.
     pub fn place(&self) -> &Place {
+        static NOWHERE: Place = Place { file: None, row_group: None, column: None, page: None };
         match self {
             Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => &fault.place,
             Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => place,
+            Self::Config(_) => &NOWHERE,
         }
     }
 
-    fn place_mut(&mut self) -> &mut Place {
-        match self {
-            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => &mut fault.place,
-            Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => place,
+    fn placed(mut self, name: impl FnOnce(&mut Place)) -> Self {
+        match &mut self {
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => name(&mut fault.place),
+            Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => name(place),
+            Self::Config(_) => {}
         }
+        self
     }
 
     /// Names the page, unless a floor below did.
     #[must_use]
-    pub fn at_page(mut self, page: usize) -> Self {
-        self.place_mut().page.get_or_insert(page);
-        self
+    pub fn at_page(self, page: usize) -> Self {
+        self.placed(|place| _ = place.page.get_or_insert(page))
     }
 
     /// Names the column, unless a floor below did.
     #[must_use]
-    pub fn at_column(mut self, column: &Arc<str>) -> Self {
-        self.place_mut().column.get_or_insert_with(|| Arc::clone(column));
-        self
+    pub fn at_column(self, column: &Arc<str>) -> Self {
+        self.placed(|place| _ = place.column.get_or_insert_with(|| Arc::clone(column)))
     }
 
     /// Names the row group, unless a floor below did.
     #[must_use]
-    pub fn at_row_group(mut self, row_group: usize) -> Self {
-        self.place_mut().row_group.get_or_insert(row_group);
-        self
+    pub fn at_row_group(self, row_group: usize) -> Self {
+        self.placed(|place| _ = place.row_group.get_or_insert(row_group))
     }
 
     /// Names the file, unless a floor below did.
     #[must_use]
-    pub fn in_file(mut self, file: &Arc<str>) -> Self {
-        self.place_mut().file.get_or_insert_with(|| Arc::clone(file));
-        self
+    pub fn in_file(self, file: &Arc<str>) -> Self {
+        self.placed(|place| _ = place.file.get_or_insert_with(|| Arc::clone(file)))
     }
 }
 
@@ -170,5 +182,25 @@ impl From<parquet::errors::ParquetError> for Error {
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         Self::Arrow(error, Place::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_what_and_where() {
+        let file: Arc<str> = "a.parquet".into();
+        let column: Arc<str> = "x".into();
+        let error = Error::corrupt("no header").at_page(3).at_column(&column).at_row_group(0).in_file(&file);
+        assert_eq!(
+            error.to_string(),
+            "corrupt Parquet data: no header (file a.parquet, row group 0, column x, page 3)"
+        );
+        assert_eq!(Error::external("no answer").to_string(), "no answer");
+        assert_eq!(Error::external("no answer").in_file(&file).to_string(), "no answer (file a.parquet)");
+        // What a low floor says of the place stands.
+        assert_eq!(Error::limit("too large").at_page(1).at_page(2).place().page, Some(1));
     }
 }

@@ -47,7 +47,9 @@ pub mod provider;
 pub mod scan;
 
 pub use error::{Error, Result};
-pub use provider::{MiniblockFormat, MiniblockOptions, MiniblockSource, MiniblockTable, SessionContextExt};
+pub use provider::{
+    MiniblockFormat, MiniblockFormatFactory, MiniblockOptions, MiniblockSource, MiniblockTable, SessionContextExt,
+};
 
 /// The floors below the public ones, for the benches and tests of this repository alone: no promise of any kind.
 #[doc(hidden)]

@@ -139,10 +139,10 @@ pub fn check_isa_override() -> Result<Isa> {
 fn parse_override(name: &str) -> Result<Isa> {
     let Some(isa) = Isa::ALL.into_iter().find(|isa| isa.name() == name) else {
         let message = format!("{ISA_OVERRIDE} is {name:?}, which is none of portable, avx2 and avx512");
-        return Err(Error::external(message));
+        return Err(Error::config(message));
     };
     if !isa.is_available() {
-        return Err(Error::external(format!("{ISA_OVERRIDE} is {name:?}, which this processor lacks")));
+        return Err(Error::config(format!("{ISA_OVERRIDE} is {name:?}, which this processor lacks")));
     }
     Ok(isa)
 }

@@ -120,7 +120,7 @@ impl Truth {
     }
 
     /// `IS NULL` of the expression.
-    fn is_null(self) -> Self {
+    fn null_test(self) -> Self {
         let known = union(self.when_true, self.when_false);
         let on_null = Some(self.on_null.is_none());
         Self { column: self.column, when_true: complement(known.clone()), when_false: known, on_null }
@@ -129,7 +129,7 @@ impl Truth {
     /// `IS NOT DISTINCT FROM value`: never NULL.
     fn is(self, value: Option<bool>) -> Self {
         match value {
-            None => self.is_null(),
+            None => self.null_test(),
             Some(false) => self.not().is(Some(true)),
             Some(true) => Self {
                 when_false: complement(self.when_true.clone()),
@@ -379,7 +379,7 @@ fn in_list(list: &InListExpr, columns: &FileColumns) -> Option<Truth> {
 fn null_test(expr: &Arc<dyn PhysicalExpr>, columns: &FileColumns) -> Option<Truth> {
     match Operand::of(expr, columns) {
         Some(operand) => Some(Truth { column: Some(operand.column), ..Truth::constant(Some(false)) }.null_is(true)),
-        None => Some(truth(expr, columns)?.is_null()),
+        None => Some(truth(expr, columns)?.null_test()),
     }
 }
 

@@ -16,9 +16,11 @@ pub(super) struct FileMetrics {
     /// Predicates that could not be made into pruning predicates.
     pub(super) predicate_creation_errors: Count,
     counters: Arc<Counters>,
-    /// What was counted, what was reported of it already, and where it is reported.
-    reported: Vec<(fn(&Counters) -> usize, usize, Count)>,
+    reported: Vec<Reported>,
 }
+
+/// A counter, what was reported of it already, and where it is reported.
+type Reported = (fn(&Counters) -> usize, usize, Count);
 
 type Source = (&'static str, fn(&Counters) -> usize);
 
@@ -41,7 +43,7 @@ impl FileMetrics {
         counters: Arc<Counters>,
     ) -> Self {
         let parquet = ParquetFileMetrics::new(partition, file, metrics);
-        let mut reported: Vec<(fn(&Counters) -> usize, usize, Count)> = vec![
+        let mut reported: Vec<Reported> = vec![
             (|counters| counters.rows_pruned.get(), 0, parquet.pushdown_rows_pruned.clone()),
             (|counters| counters.rows_matched.get(), 0, parquet.pushdown_rows_matched.clone()),
         ];

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{ScanArgs, ScanResult, Session, TableProvider};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Constraints, DFSchema, Result, Statistics, internal_err, plan_err};
+use datafusion::common::{Constraints, DFSchema, DataFusionError, Result, Statistics, internal_err, plan_err};
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
@@ -21,6 +21,7 @@ use futures::TryStreamExt;
 use super::format::MiniblockFormat;
 use super::options::MiniblockOptions;
 use super::source::MiniblockSource;
+use crate::kernels::check_isa_override;
 
 /// A table over Parquet files.
 ///
@@ -50,7 +51,8 @@ impl MiniblockTable {
     /// A table over a file, a folder, a glob or a URL of a registered store.
     ///
     /// # Errors
-    /// If there is no such path, or a footer among the files that give the schema cannot be read.
+    /// If there is no such path, a footer among the files that give the schema cannot be read, or `MINIBLOCK_ISA` names no
+    /// instruction set that the processor has.
     pub async fn open(state: &dyn Session, path: impl AsRef<str>, options: MiniblockOptions) -> Result<Self> {
         let url = ListingTableUrl::parse(path)?;
         Self::open_urls(state, vec![url], options).await
@@ -61,6 +63,7 @@ impl MiniblockTable {
     /// # Errors
     /// As [`Self::open`].
     pub async fn open_urls(state: &dyn Session, urls: Vec<ListingTableUrl>, options: MiniblockOptions) -> Result<Self> {
+        check_isa_override().map_err(|error| DataFusionError::Configuration(error.to_string()))?;
         let extension = options.file_extension.clone().unwrap_or_else(|| {
             // Whoever names a file or gives a glob has chosen; of a folder, only what is Parquet is taken.
             let folders = urls.iter().any(|url| url.is_collection() && url.get_glob().is_none());

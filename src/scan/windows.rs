@@ -27,10 +27,10 @@ impl Windows {
     /// # Errors
     /// If `selection` reaches beyond `rows`.
     pub(super) fn new(rows: usize, selection: Option<&RowSelection>, window_rows: usize) -> Result<Self> {
-        let ranges = match selection {
-            None => vec![0..rows],
+        let mut ranges = Vec::new();
+        match selection {
+            None => ranges.push(0..rows),
             Some(selection) => {
-                let mut ranges = Vec::new();
                 let mut row: usize = 0;
                 for selector in selection.iter() {
                     let end = row.checked_add(selector.row_count).filter(|end| *end <= rows).ok_or_else(|| {
@@ -41,9 +41,8 @@ impl Windows {
                     }
                     row = end;
                 }
-                ranges
             }
-        };
+        }
         Ok(Self { ranges: ranges.into_iter(), range: 0..0, position: 0, window_rows })
     }
 }
