@@ -79,8 +79,8 @@ impl<E: Encodings> Cursor<E> {
         &self.values
     }
 
-    /// Reads the next `rows` rows into `window`, in place of what it held.
-    pub(crate) fn read_window(&mut self, rows: usize, window: &mut Window<E::Buffer>) -> Result<()> {
+    /// Reads the next `rows` rows into `window`, in place of what it held; their validity alone unless `with_values`.
+    pub(crate) fn read_window(&mut self, rows: usize, with_values: bool, window: &mut Window<E::Buffer>) -> Result<()> {
         window.clear();
         window.rows = rows;
         let mut left = rows;
@@ -88,7 +88,9 @@ impl<E: Encodings> Cursor<E> {
             let len = self.settle(left)?;
             let set = self.read_levels_into(len, &mut window.validity)?;
             window.nulls += len - set;
-            if set > 0 {
+            if !with_values {
+                self.owed_values += set;
+            } else if set > 0 {
                 self.read_values(set, window).map_err(|error| self.at_page(error))?;
             }
             self.left -= len;
@@ -107,22 +109,6 @@ impl<E: Encodings> Cursor<E> {
         // A page in another encoding follows: the window goes on with values.
         self.values.decode_window(window)?;
         self.values.read(page, set, &mut window.values)
-    }
-
-    /// Reads the next `rows` rows, their validity alone.
-    pub(crate) fn read_validity(&mut self, rows: usize, window: &mut Window<E::Buffer>) -> Result<()> {
-        window.clear();
-        window.rows = rows;
-        let mut left = rows;
-        while left > 0 {
-            let len = self.settle(left)?;
-            let set = self.read_levels_into(len, &mut window.validity)?;
-            window.nulls += len - set;
-            self.owed_values += set;
-            self.left -= len;
-            left -= len;
-        }
-        Ok(())
     }
 
     /// Appends the next `rows` rows to `out`.

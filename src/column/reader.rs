@@ -104,14 +104,6 @@ where
         }
     }
 
-    fn read_window_inner(&mut self, rows: usize) -> Result<()> {
-        if self.reads_values {
-            self.cursor.read_window(rows, &mut self.window)
-        } else {
-            self.cursor.read_validity(rows, &mut self.window)
-        }
-    }
-
     fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
         let window = &self.window;
         let count = selection.count();
@@ -155,7 +147,7 @@ where
         if selection.count() == to - from {
             self.cursor.read_rows(to - from, &mut self.rows)?;
         } else {
-            self.cursor.read_window(to - from, &mut self.window)?;
+            self.cursor.read_window(to - from, true, &mut self.window)?;
             self.append_window_inner(&selection.slice(from, to))?;
         }
         self.cursor.skip(selection.len() - to);
@@ -201,7 +193,7 @@ where
     }
 
     fn read_window(&mut self, rows: usize) -> Result<()> {
-        self.read_window_inner(rows).map_err(|error| self.named(error))
+        self.cursor.read_window(rows, self.reads_values, &mut self.window).map_err(|error| self.named(error))
     }
 
     fn filter(&mut self, slot: usize, selection: &mut Selection) {
