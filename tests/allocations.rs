@@ -238,12 +238,12 @@ fn plain_and_dictionary() {
 
 #[test]
 fn levels_and_booleans() {
-    let nullable: ArrayRef = Arc::new(Int32Array::from_iter(
-        (0..PAGE * PAGES)
-            .map(|i| (pseudo_random(i) % 3 != 0 || i % PAGE / 1000 % 2 == 0).then_some((i % PAGE % 1000) as i32)),
+    let nullable: ArrayRef = Arc::new(Int32Array::from_iter((0..PAGE * PAGES).map(|i| {
+        (!pseudo_random(i).is_multiple_of(3) || (i % PAGE / 1000).is_multiple_of(2)).then_some((i % PAGE % 1000) as i32)
+    })));
+    let booleans: ArrayRef = Arc::new(BooleanArray::from_iter(
+        (0..PAGE * PAGES).map(|i| Some(pseudo_random(i % PAGE / 9).is_multiple_of(2))),
     ));
-    let booleans: ArrayRef =
-        Arc::new(BooleanArray::from_iter((0..PAGE * PAGES).map(|i| Some(pseudo_random(i % PAGE / 9) % 2 == 0))));
     everywhere(|compression, version| {
         let (mut levels, mut words) = (Levels::default(), vec![0; PAGE / 64]);
         let (mut decoder, mut out) = (DeltaBinaryPacked::<i32>::default(), vec![0; PAGE]);
