@@ -1,4 +1,4 @@
-//! Miniblock scans Parquet files for DataFusion, DELTA-encoded ones faster than others read any.
+//! Miniblock scans Parquet files for DataFusion, and DELTA-encoded ones fast.
 //!
 //! DELTA encodings make small files, and readers that decode them value by value make slow queries. This crate decodes
 //! whole miniblocks at a time, decides filters on the values while they are in a small window, and builds Arrow arrays of
