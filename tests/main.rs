@@ -4,6 +4,7 @@
 
 mod allocations;
 mod differential;
+mod encryption;
 mod fixtures;
 mod floors;
 mod oracle;

@@ -29,7 +29,7 @@ use super::prune::has_null_counts;
 use super::source::MiniblockSource;
 
 /// Parquet files, scanned by [`MiniblockSource`]. Schemas, statistics, orderings and writing are those of DataFusion's
-/// [`ParquetFormat`].
+/// [`ParquetFormat`], and so is the scan of a table whose options give keys: encrypted pages are not read here.
 #[derive(Debug)]
 pub struct MiniblockFormat {
     inner: ParquetFormat,
@@ -45,6 +45,12 @@ impl MiniblockFormat {
     /// DataFusion's Parquet options.
     pub fn parquet_options(&self) -> &TableParquetOptions {
         self.inner.options()
+    }
+
+    /// Whether files may be encrypted: then all of them are read by DataFusion's own reader.
+    fn decrypts(&self) -> bool {
+        let crypto = &self.inner.options().crypto;
+        crypto.file_decryption.is_some() || crypto.factory_id.is_some()
     }
 
     /// Our own options.
@@ -134,6 +140,7 @@ impl FileFormat for MiniblockFormat {
     ) -> Result<SchemaRef> {
         match self.inner.infer_schema(state, store, objects).await {
             Ok(schema) => Ok(schema),
+            Err(error) if self.decrypts() => Err(error),
             Err(error) => Err(self.name_file(error, state, store, objects).await),
         }
     }
@@ -147,6 +154,9 @@ impl FileFormat for MiniblockFormat {
     ) -> Result<Statistics> {
         let statistics = self.inner.infer_stats(state, store, Arc::clone(&table_schema), object).await;
         let statistics = statistics.map_err(|error| at(error, object))?;
+        if self.decrypts() {
+            return Ok(statistics);
+        }
         let footer = self.footer(state, store, object).await?;
         Ok(without_guesses(statistics, &table_schema, &footer))
     }
@@ -170,12 +180,18 @@ impl FileFormat for MiniblockFormat {
     ) -> Result<FileMeta> {
         let meta = self.inner.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await;
         let mut meta = meta.map_err(|error| at(error, object))?;
+        if self.decrypts() {
+            return Ok(meta);
+        }
         let footer = self.footer(state, store, object).await?;
         meta.statistics = without_guesses(meta.statistics, &table_schema, &footer);
         Ok(meta)
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, conf: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.decrypts() {
+            return self.inner.create_physical_plan(state, conf).await;
+        }
         let mut source = conf
             .file_source()
             .downcast_ref::<MiniblockSource>()
@@ -208,6 +224,9 @@ impl FileFormat for MiniblockFormat {
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        if self.decrypts() {
+            return self.inner.file_source(table_schema);
+        }
         Arc::new(
             MiniblockSource::new(table_schema)
                 .with_parquet_options(self.inner.options().clone())

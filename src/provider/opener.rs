@@ -26,7 +26,7 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt, Stream, StreamExt};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::AsyncFileReader;
-use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
 use super::dynamic::DynamicFilters;
 use super::filter::{Filter, file_columns};
@@ -116,6 +116,7 @@ impl MiniblockOpener {
             let _timer = parquet.metadata_load_time.timer();
             self.load_metadata(&file, &mut reader).await?
         };
+        refuse_encrypted(metadata.metadata()).map_err(|error| into_datafusion(error.in_file(&location)))?;
         let schema = Arc::clone(metadata.schema());
         let (projection, predicate) = self.over_file_columns(projection, predicate, &schema)?;
 
@@ -261,6 +262,20 @@ pub(super) fn into_datafusion(error: Error) -> DataFusionError {
         Ok(source) => source.context(place.to_string()),
         Err(source) => DataFusionError::External(Box::new(Error::External(source, place))),
     }
+}
+
+/// Refuses a file with encrypted columns: a table that has keys does not come here.
+fn refuse_encrypted(metadata: &ParquetMetaData) -> crate::error::Result<()> {
+    #[cfg(feature = "encryption")]
+    for column in metadata.row_groups().iter().flat_map(|row_group| row_group.columns()) {
+        if column.crypto_metadata().is_some() {
+            let error =
+                Error::unsupported("the column is encrypted; keys are given by the option crypto.file_decryption");
+            return Err(error.at_column(&column.column_path().string().into()));
+        }
+    }
+    let _ = metadata;
+    Ok(())
 }
 
 /// Fetches through a reader of DataFusion, which counts the bytes.
