@@ -10,3 +10,4 @@ mod floors;
 mod oracle;
 mod plans;
 mod shapes;
+mod statistics;

@@ -255,6 +255,19 @@ async fn limits_stop_and_are_exact() {
 }
 
 #[tokio::test]
+async fn a_limit_that_is_gathered_reads_no_further() {
+    let table = write("limit_bytes.parquet", &sample(20_000), properties());
+    // The limit crosses the border of a batch, and those of row groups.
+    for sql in ["SELECT id, s FROM t LIMIT 8500", "SELECT id, s FROM t WHERE id % 2 = 0 LIMIT 4250"] {
+        let settings = Settings { partitions: 1, batch_size: 8192, ..Settings::default() };
+        let all = answer(settings, std::slice::from_ref(&table), "SELECT id, s FROM t").await;
+        let some = answer(settings, std::slice::from_ref(&table), sql).await;
+        let [all, some] = [&all, &some].map(|answer| metric(scan(&answer.plan, "limit_bytes"), "bytes_scanned"));
+        assert!(some > 0 && some * 20 <= all * 10, "{sql} reads {some} bytes of {all}");
+    }
+}
+
+#[tokio::test]
 async fn dynamic_filters_change_no_answer() {
     let table = write("dynamic.parquet", &sample(10_000), properties());
     for partitions in PARTITIONS {

@@ -69,6 +69,13 @@ impl<E: Encodings> Cursor<E> {
         self.left = 0;
     }
 
+    /// Lets go of the chunk's bytes.
+    pub(crate) fn end_chunk(&mut self) {
+        self.pages = None;
+        self.page.release();
+        self.left = 0;
+    }
+
     /// Passes over `rows` rows.
     pub(crate) fn skip(&mut self, rows: usize) {
         self.owed_rows += rows;

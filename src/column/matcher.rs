@@ -80,7 +80,7 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
         }
         // What the unbounded ends have in common is answered outside the bitmap.
         let outside = set.contains(&lowest::<T>());
-        let listed = if outside { set.clone().complement() } else { set.clone() };
+        let listed = if outside { set.clone().complement().intersection(&domain::<T>()) } else { set.clone() };
         let bounds = listed
             .closed_intervals()
             .fold(None, |bounds: Option<(i64, i64)>, (low, high)| Some((bounds.map_or(low, |(first, _)| first), high)));

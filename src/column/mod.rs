@@ -40,6 +40,9 @@ pub(crate) trait Column: Send {
     /// Goes to the chunk of the next row group; debts of the one before are dropped.
     fn start_chunk(&mut self, pages: PageReader);
 
+    /// Lets go of the chunk's bytes; what was gathered stays.
+    fn end_chunk(&mut self);
+
     /// Registers a condition; the slot that comes back names it in [`Column::filter`].
     ///
     /// Conditions come and go with row groups: [`Column::clear_conditions`].

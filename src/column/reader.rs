@@ -172,6 +172,10 @@ where
         }
     }
 
+    fn end_chunk(&mut self) {
+        self.cursor.end_chunk();
+    }
+
     fn add_condition(&mut self, matches: &Matches) -> Result<usize> {
         let matcher = E::Matcher::new(&matches.values).map_err(|error| self.named(error))?;
         self.reads_values |= !matches!(matches.values, ValueSet::All | ValueSet::None);

@@ -263,6 +263,12 @@ impl Default for Source {
 }
 
 impl PageBuffer {
+    /// Lets go of the column chunk that the page lies in; its buffer stays.
+    pub(crate) fn release(&mut self) {
+        self.levels = Source::default();
+        self.values = Source::default();
+    }
+
     /// The bytes of the values, nulls left out; or the entries of a dictionary.
     pub fn values(&self) -> &[u8] {
         self.bytes(&self.values)

@@ -15,16 +15,13 @@ use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, DynamicF
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier, conjunction};
 use datafusion::physical_optimizer::pruning::{FilePruner, PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use parquet::file::statistics::Statistics;
+use parquet::file::metadata::ParquetMetaData;
 
-use super::expr::{FileColumns, Translation, intersection, translate};
+use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
-use super::literal::physical_range;
-use super::prune::trusted;
+use super::statistics::{Verdict, trusted, verdict};
 use crate::error::Error;
-use crate::predicate::{BytesSet, IntSet, Matches, Predicate, ValueSet};
-use crate::scan::Domain;
+use crate::predicate::{Matches, Predicate};
 use crate::scan::{Admission, Gate};
 
 /// The dynamic filters over one file.
@@ -183,56 +180,4 @@ fn excluded(pruning: &PruningPredicate, schema: &SchemaRef, metadata: &ParquetMe
     let metrics = ParquetFileMetrics::new(0, "", &ExecutionPlanMetricsSet::new());
     filter.prune_by_statistics(schema, metadata.file_metadata().schema_descr(), groups, pruning, &metrics);
     filter.is_empty()
-}
-
-/// How many of the rows match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    None,
-    All,
-    Some,
-}
-
-/// What the statistics of `chunk` prove.
-fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Matches) -> Verdict {
-    let Some(statistics) = chunk.statistics() else { return Verdict::Some };
-    // The values of a REQUIRED column are never NULL; else a missing count is unknown, not zero.
-    let nulls = if chunk.column_descr().max_def_level() == 0 { Some(0) } else { statistics.null_count_opt() };
-    let all_null = nulls.is_some_and(|nulls| i64::try_from(nulls).ok() == Some(chunk.num_values()));
-    let values = if all_null { Some(ValueSet::None) } else { value_range(statistics, domain) };
-    let Some(values) = values else { return Verdict::Some };
-    let both = intersection(values.clone(), matches.values.clone());
-    if both == ValueSet::None && (!matches.nulls || nulls == Some(0)) {
-        Verdict::None
-    } else if both == values && (matches.nulls || nulls == Some(0)) {
-        Verdict::All
-    } else {
-        Verdict::Some
-    }
-}
-
-/// A set that has every value of a chunk.
-fn value_range(statistics: &Statistics, domain: Domain) -> Option<ValueSet> {
-    // The order of deprecated bounds is that of signed bytes and integers.
-    let ordered = !statistics.is_min_max_deprecated();
-    let (low, high) = match (statistics, domain) {
-        (Statistics::Boolean(bounds), Domain::Boolean) => {
-            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
-        }
-        (Statistics::Int32(bounds), Domain::Int { unsigned, width: 32 }) if ordered || !unsigned => {
-            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
-        }
-        (Statistics::Int64(bounds), Domain::Int { unsigned, width: 64 }) if ordered || !unsigned => {
-            (*bounds.min_opt()?, *bounds.max_opt()?)
-        }
-        (Statistics::ByteArray(bounds), Domain::Bytes { .. }) if ordered => {
-            let (low, high) = (bounds.min_opt()?.data(), bounds.max_opt()?.data());
-            let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
-            return (!set.is_none()).then_some(ValueSet::Bytes(set));
-        }
-        _ => return None,
-    };
-    let set: IntSet = physical_range(domain, low, high)?;
-    // Bounds the wrong way round say nothing.
-    (!set.is_none()).then_some(ValueSet::Ints(set))
 }

@@ -409,7 +409,7 @@ fn like(like: &LikeExpr, columns: &FileColumns) -> Option<Truth> {
     Some(if like.negated() { truth.not() } else { truth })
 }
 
-/// A comparison of two integer columns of one type.
+/// A comparison of two integer columns, cast to one type where they differ.
 fn compare_columns(expr: &Arc<dyn PhysicalExpr>, columns: &FileColumns, negated: bool) -> Option<Predicate> {
     if let Some(not) = expr.downcast_ref::<NotExpr>() {
         return compare_columns(not.arg(), columns, !negated);
@@ -417,11 +417,14 @@ fn compare_columns(expr: &Arc<dyn PhysicalExpr>, columns: &FileColumns, negated:
     let binary = expr.downcast_ref::<BinaryExpr>()?;
     let op = Relation::of(*binary.op())?.comparison(negated)?;
     let (left, right) = (Operand::of(binary.left(), columns)?, Operand::of(binary.right(), columns)?);
-    let Domain::Int { unsigned, .. } = left.domain else { return None };
-    if left.domain != right.domain || left.data_type != right.data_type {
+    let (Domain::Int { unsigned, .. }, Domain::Int { unsigned: right_unsigned, .. }) = (left.domain, right.domain)
+    else {
+        return None;
+    };
+    // Widths may differ. A small unsigned type in one column, and a cast of a signed one in the other, do not compare.
+    if unsigned != right_unsigned || left.data_type != right.data_type {
         return None;
     }
-    // A small unsigned type in one column, and a cast of a signed one in the other, differ in domain and went above.
     Some(Predicate::Compare { left: left.column, op, right: right.column, unsigned })
 }
 

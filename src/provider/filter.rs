@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::expr::{FileColumns, Translation, intersection, translate};
 use super::residual::{ExprResidual, column_indices, evaluate};
-use crate::predicate::{Matches, Predicate};
+use crate::predicate::{Matches, Predicate, ValueSet};
 use crate::scan::{Residual, native_column};
 
 /// The columns of the file, with the domains of those that `predicate` reads.
@@ -62,6 +62,9 @@ impl Filter {
             }
         }
         filter.predicates = merge(filter.predicates);
+        if filter.predicates.iter().any(matches_nothing) {
+            return Ok(None);
+        }
         residuals.sort_by_key(|residual| residual.columns().len());
         filter.residuals = residuals.into_iter().map(|residual| Box::new(residual) as Box<dyn Residual>).collect();
         Ok(Some(filter))
@@ -72,6 +75,11 @@ impl Filter {
         let predicates = self.predicates.iter().flat_map(Predicate::columns);
         predicates.chain(self.residuals.iter().flat_map(|residual| residual.columns().iter().copied()))
     }
+}
+
+/// Whether no row passes: conditions that contradict each other.
+fn matches_nothing(predicate: &Predicate) -> bool {
+    matches!(predicate, Predicate::Column { matches: Matches { values: ValueSet::None, nulls: false }, .. })
 }
 
 /// Whether `expr` has one value for all rows of the file.

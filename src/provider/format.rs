@@ -25,8 +25,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::options::MiniblockOptions;
-use super::prune::has_null_counts;
 use super::source::MiniblockSource;
+use super::statistics::{has_bounds, has_null_counts, has_ordered_bounds};
 
 /// Parquet files, scanned by [`MiniblockSource`]. Schemas, statistics, orderings and writing are those of DataFusion's
 /// [`ParquetFormat`], and so is the scan of a table whose options give keys: encrypted pages are not read here.
@@ -93,8 +93,9 @@ fn at(error: DataFusionError, object: &ObjectMeta) -> DataFusionError {
     error.context(format!("file {}", object.location))
 }
 
-/// Statistics that answer queries without a scan must be exact. DataFusion takes a missing null count for zero, and the
-/// bounds of floating point columns for those of all values, while writers leave NaN out.
+/// Statistics that answer queries without a scan must be exact. DataFusion takes a missing null count for zero, bounds for
+/// those of the file although a row group has none, deprecated ones for ordered, and those of floating point columns for
+/// those of all values, while writers leave NaN out.
 fn without_guesses(mut statistics: Statistics, table_schema: &SchemaRef, footer: &ParquetMetaData) -> Statistics {
     let descriptor = footer.file_metadata().schema_descr();
     for (field, column) in table_schema.fields().iter().zip(&mut statistics.column_statistics) {
@@ -103,10 +104,13 @@ fn without_guesses(mut statistics: Statistics, table_schema: &SchemaRef, footer:
             column.max_value = column.max_value.clone().to_inexact();
         }
         let root = descriptor.root_schema().get_fields().iter().position(|root| root.name() == field.name());
-        if let Some(root) = root
-            && !has_null_counts(footer, root)
-        {
+        let Some(root) = root else { continue };
+        if !has_null_counts(footer, root) {
             column.null_count = Precision::Absent;
+        }
+        if !has_bounds(footer, root) || !has_ordered_bounds(footer, root) {
+            column.min_value = Precision::Absent;
+            column.max_value = Precision::Absent;
         }
     }
     statistics

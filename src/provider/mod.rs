@@ -8,6 +8,8 @@
 //! | `source` | the leaf of a plan under `DataSourceExec`: takes filters and projections |
 //! | `opener` | one file: footer, adaptation to the table, pruning, and the scan as a stream |
 //! | `prune` | which row groups and pages are read |
+//! | `statistics` | what statistics prove, and what they only seem to |
+//! | `reader` | the bytes of a file, and none beyond its end |
 //! | `filter` | the conjuncts of a filter by who evaluates them |
 //! | `expr`, `literal` | conjuncts as predicates in the physical domain |
 //! | `residual` | conjuncts that stay expressions |
@@ -23,9 +25,11 @@ mod metrics;
 mod opener;
 mod options;
 mod prune;
+mod reader;
 mod residual;
 mod session;
 mod source;
+mod statistics;
 mod table;
 
 pub use format::{MiniblockFormat, MiniblockFormatFactory};

@@ -1,14 +1,12 @@
 //! One file from its location to a stream of batches.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef, TimeUnit};
-use bytes::Bytes;
 use datafusion::common::{DataFusionError, Result, ScalarValue, config_err};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{Int96Coercer, apply_file_schema_type_coercions};
@@ -21,7 +19,6 @@ use datafusion::physical_expr_adapter::rewrite::rewrite_input_file_name_in_proje
 use datafusion::physical_expr_adapter::{PhysicalExprAdapterFactory, replace_columns_with_literals};
 use datafusion::physical_optimizer::pruning::FilePruner;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, Stream, StreamExt};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -32,10 +29,12 @@ use super::dynamic::DynamicFilters;
 use super::filter::{Filter, file_columns};
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
-use super::prune::{PruneOptions, Pruner, trusts_file_statistics};
+use super::prune::{PruneOptions, Pruner};
+use super::reader::{Bounded, ReaderFetch};
 use super::residual::rebase;
+use super::statistics::trusts_file_statistics;
 use crate::error::Error;
-use crate::scan::{Counters, Fetch, Gate, Scan};
+use crate::scan::{Counters, Gate, Scan};
 
 /// Opens files of one partition.
 #[derive(Clone)]
@@ -90,7 +89,8 @@ impl FileOpener for MiniblockOpener {
 impl MiniblockOpener {
     fn reader(&self, file: &PartitionedFile) -> Result<Box<dyn AsyncFileReader>> {
         let hint = file.metadata_size_hint.or(self.metadata_size_hint);
-        Ok(self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?)
+        let reader = self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?;
+        Ok(Box::new(Bounded::new(reader, file.object_meta.size)))
     }
 
     async fn open_file(self, file: PartitionedFile) -> Result<BoxStream<'static, Result<RecordBatch>>> {
@@ -276,26 +276,6 @@ fn refuse_encrypted(metadata: &ParquetMetaData) -> crate::error::Result<()> {
     }
     let _ = metadata;
     Ok(())
-}
-
-/// Fetches through a reader of DataFusion, which counts the bytes.
-struct ReaderFetch(Box<dyn AsyncFileReader>);
-
-impl Fetch for ReaderFetch {
-    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, crate::error::Result<Vec<Bytes>>> {
-        async move {
-            if let Some(range) = ranges.iter().find(|range| range.end < range.start) {
-                return Err(Error::corrupt(format!("a range of bytes ends before it begins: {range:?}")));
-            }
-            let lengths: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
-            let bytes = self.0.get_byte_ranges(ranges).await?;
-            if bytes.len() != lengths.len() || bytes.iter().zip(&lengths).any(|(part, &len)| part.len() as u64 != len) {
-                return Err(Error::corrupt("the file ends before a column chunk that the footer promises"));
-            }
-            Ok(bytes)
-        }
-        .boxed()
-    }
 }
 
 /// From the batches of the scan to those of the table.

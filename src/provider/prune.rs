@@ -5,24 +5,23 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::common::{Result, exec_err};
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::{
     BloomFilterStatistics, PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetRowSelection, RowGroupAccess,
     RowGroupAccessPlanFilter,
 };
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, IsNullExpr, Literal};
-use datafusion::physical_expr::{PhysicalExpr, conjunction_opt, split_conjunction};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, parquet_column};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::metrics::FileMetrics;
 use super::residual::column_indices;
+use super::statistics::{proves_full_matches, trusted};
 use crate::scan::RowGroup;
 
 /// What pruning may use.
@@ -167,8 +166,14 @@ impl Pruner<'_> {
         if pages.filter_number() == 0 || !plan.row_group_index_iter().any(indexed) {
             return plan;
         }
-        let Ok(footer) = with_page_index(self.footer(), input).await else {
-            // The index only helps.
+        // Through the reader, which may have a cache. The index only helps.
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+        let footer = if has_sound_index_ranges(self.footer(), self.file.object_meta.size) {
+            input.get_metadata(Some(&options)).await.ok().filter(|footer| has_sound_page_index(footer))
+        } else {
+            None
+        };
+        let Some(footer) = footer else {
             self.metrics.parquet.predicate_evaluation_errors.add(1);
             return plan;
         };
@@ -191,17 +196,35 @@ pub(super) fn pruning_predicate(
         .map(Arc::unwrap_or_clone)
 }
 
-async fn with_page_index(
-    footer: &Arc<ParquetMetaData>,
-    input: &mut Box<dyn AsyncFileReader>,
-) -> parquet::errors::Result<Arc<ParquetMetaData>> {
-    if footer.column_index().is_some() && footer.offset_index().is_some() {
-        return Ok(Arc::clone(footer));
-    }
-    let mut reader = ParquetMetaDataReader::new_with_metadata(footer.as_ref().clone())
-        .with_page_index_policy(PageIndexPolicy::Optional);
-    reader.load_page_index(input).await?;
-    Ok(Arc::new(reader.finish()?))
+/// Whether the indexes lie in the file: what is fetched is sized by where they say they are.
+fn has_sound_index_ranges(footer: &ParquetMetaData, file_size: u64) -> bool {
+    let inside = |offset: Option<i64>, length: Option<i32>| match (offset, length) {
+        (Some(offset), Some(length)) => u64::try_from(offset)
+            .ok()
+            .zip(u64::try_from(length).ok())
+            .is_some_and(|(offset, length)| offset.checked_add(length).is_some_and(|end| end <= file_size)),
+        _ => true,
+    };
+    footer.row_groups().iter().flat_map(RowGroupMetaData::columns).all(|chunk| {
+        inside(chunk.column_index_offset(), chunk.column_index_length())
+            && inside(chunk.offset_index_offset(), chunk.offset_index_length())
+    })
+}
+
+/// Whether the offset index has pages whose rows ascend within their row group, and as many as the column index.
+/// DataFusion's pruning takes that for granted.
+fn has_sound_page_index(footer: &ParquetMetaData) -> bool {
+    let (Some(columns), Some(offsets)) = (footer.column_index(), footer.offset_index()) else { return false };
+    footer.row_groups().iter().zip(columns).zip(offsets).all(|((group, columns), offsets)| {
+        columns.iter().zip(offsets).all(|(column, offsets)| {
+            let pages = offsets.page_locations();
+            let rows = pages.iter().map(|page| page.first_row_index);
+            pages.first().is_some_and(|page| page.first_row_index == 0)
+                && rows.clone().zip(rows.skip(1)).all(|(row, next)| row < next)
+                && pages.last().is_some_and(|page| page.first_row_index < group.num_rows().max(1))
+                && (matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() == pages.len() as u64)
+        })
+    })
 }
 
 /// The row groups that a caller wants: all, or what is attached to the file.
@@ -237,85 +260,6 @@ fn prune_by_range(plan: &mut ParquetAccessPlan, groups: &[RowGroupMetaData], ran
     }
 }
 
-/// The conjuncts for which statistics can be trusted; the others are evaluated on rows alone.
-///
-/// - A missing null count is not zero (DataFusion takes it for that), so `IS NULL` is not asked there.
-/// - Statistics leave NaN out, and NaN is greater than every number and unequal to each: only conditions that NaN does
-///   not fulfil are asked of floating point columns.
-pub(super) fn trusted(
-    predicate: &Arc<dyn PhysicalExpr>,
-    schema: &SchemaRef,
-    footer: &ParquetMetaData,
-) -> Option<Arc<dyn PhysicalExpr>> {
-    let conjuncts = split_conjunction(predicate).into_iter().filter(|conjunct| {
-        (false_for_nan(conjunct) || !reads_float(conjunct, schema)) && trusts_null_counts(conjunct, footer)
-    });
-    conjunction_opt(conjuncts.cloned())
-}
-
-/// Whether a row group whose statistics exclude the opposite of `predicate` matches with every row, NaN included.
-fn proves_full_matches(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef, footer: &ParquetMetaData) -> bool {
-    !reads_float(predicate, schema) && trusts_null_counts(predicate, footer)
-}
-
-fn trusts_null_counts(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
-    !tests_null(expr) || column_indices(expr).into_iter().all(|root| has_null_counts(footer, root))
-}
-
-fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
-    column_indices(expr)
-        .into_iter()
-        .any(|root| schema.fields().get(root).is_some_and(|field| field.data_type().is_floating()))
-}
-
-fn tests_null(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let mut found = false;
-    // The closure does not fail.
-    let _ = expr.apply(|node| {
-        found |= node.downcast_ref::<IsNullExpr>().is_some();
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    found
-}
-
-/// Whether each row group says how many values of a root column are NULL.
-pub(super) fn has_null_counts(footer: &ParquetMetaData, root: usize) -> bool {
-    let descriptor = footer.file_metadata().schema_descr();
-    let leaves = (0..descriptor.num_columns()).filter(|&leaf| descriptor.get_column_root_idx(leaf) == root);
-    leaves.into_iter().all(|leaf| {
-        descriptor.column(leaf).max_def_level() == 0
-            || footer
-                .row_groups()
-                .iter()
-                .all(|group| group.column(leaf).statistics().is_some_and(|all| all.null_count_opt().is_some()))
-    })
-}
-
-/// Whether `expr` is `column < number`, `<=` or `=`, either way round.
-fn false_for_nan(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let Some(binary) = expr.downcast_ref::<BinaryExpr>() else { return false };
-    let is_column = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Column>().is_some();
-    match binary.op() {
-        Operator::Eq => {
-            is_column(binary.left()) && is_number(binary.right())
-                || is_column(binary.right()) && is_number(binary.left())
-        }
-        Operator::Lt | Operator::LtEq => is_column(binary.left()) && is_number(binary.right()),
-        Operator::Gt | Operator::GtEq => is_column(binary.right()) && is_number(binary.left()),
-        _ => false,
-    }
-}
-
-fn is_number(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let Some(literal) = expr.downcast_ref::<Literal>() else { return false };
-    match literal.value() {
-        ScalarValue::Float64(Some(value)) => !value.is_nan(),
-        ScalarValue::Float32(Some(value)) => !value.is_nan(),
-        ScalarValue::Float16(Some(value)) => !value.is_nan(),
-        _ => false,
-    }
-}
-
 /// The plan as the scan takes it.
 fn selected(plan: ParquetAccessPlan, groups: &[RowGroupMetaData], file: &PartitionedFile) -> Result<Vec<RowGroup>> {
     let mut row_groups = Vec::new();
@@ -337,12 +281,4 @@ fn selected(plan: ParquetAccessPlan, groups: &[RowGroupMetaData], file: &Partiti
         }
     }
     Ok(row_groups)
-}
-
-/// Whether pruning a whole file by its statistics can be trusted for `predicate`, over the file columns of the table: see
-/// [`trusted`].
-pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
-    split_conjunction(predicate)
-        .into_iter()
-        .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
 }

@@ -163,9 +163,9 @@ impl Engine {
         })
     }
 
-    /// Whether no further row is wanted.
+    /// Whether no further row is wanted: the limit is delivered, or gathered and sure to be delivered.
     pub(super) fn is_satisfied(&self) -> bool {
-        self.remaining == 0
+        self.remaining == 0 || self.residuals.is_empty() && self.survivors.rows() >= self.remaining
     }
 
     /// The leaf columns whose chunks a row group needs.
@@ -230,7 +230,7 @@ impl Engine {
     /// Works for a while.
     pub(super) fn step(&mut self) -> Result<Step> {
         for _ in 0..WINDOWS_PER_STEP {
-            if self.remaining == 0 {
+            if self.is_satisfied() {
                 return self.end_row_group();
             }
             let (window, selection) = match &mut self.phase {
@@ -371,6 +371,12 @@ impl Engine {
         // Without residuals survivors wait for those of the next row group; late columns and others cannot.
         let batch = if self.residuals.is_empty() && self.fallback.is_none() { None } else { self.emit()? };
         self.chunks.clear();
+        for column in &mut self.columns {
+            column.reader.end_chunk();
+        }
+        if let Some(fallback) = &mut self.fallback {
+            fallback.end_row_group();
+        }
         Ok(batch.map_or(Step::RowGroupDone, Step::Batch))
     }
 

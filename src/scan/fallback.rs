@@ -76,6 +76,12 @@ impl Fallback {
         Ok(())
     }
 
+    /// Lets go of the row group's bytes.
+    pub(super) fn end_row_group(&mut self) {
+        self.reader = None;
+        self.read.clear();
+    }
+
     /// The next `rows` selected rows, by root column.
     pub(super) fn take(&mut self, rows: usize) -> Result<Vec<(usize, ArrayRef)>> {
         let mut parts = Vec::new();

@@ -111,7 +111,7 @@ impl Filter {
             }
         }
         if measured && self.bound.len() > 1 {
-            // Least cost for each row discarded first; what was never reached keeps its place at the end.
+            // Least cost for each row discarded first. What was never reached costs nothing as far as is known, and is tried.
             let bound = &self.bound;
             let rank = |&index: &usize| bound[index].cost / (1.0 - bound[index].kept).max(1e-3);
             self.order.sort_by(|a, b| rank(a).total_cmp(&rank(b)));

@@ -1,0 +1,197 @@
+//! What the statistics of a file prove, and what they only seem to.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, IsNullExpr, Literal};
+use datafusion::physical_expr::{PhysicalExpr, conjunction_opt, split_conjunction};
+use parquet::basic::{SortOrder, Type as PhysicalType};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::statistics::Statistics;
+
+use super::expr::intersection;
+use super::literal::physical_range;
+use super::residual::column_indices;
+use crate::predicate::{BytesSet, IntSet, Matches, ValueSet};
+use crate::scan::Domain;
+
+/// The conjuncts for which statistics can be trusted; the others are evaluated on rows alone.
+///
+/// - A missing null count is not zero (DataFusion takes it for that), so `IS NULL` is not asked there.
+/// - Deprecated bounds are in the order of signed bytes and integers, whatever the type.
+/// - Statistics leave NaN out, and NaN is greater than every number and unequal to each: only conditions that NaN does
+///   not fulfil are asked of floating point columns.
+pub(super) fn trusted(
+    predicate: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+    footer: &ParquetMetaData,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let conjuncts = split_conjunction(predicate).into_iter().filter(|conjunct| {
+        (false_for_nan(conjunct) || !reads_float(conjunct, schema))
+            && trusts_null_counts(conjunct, footer)
+            && trusts_bounds(conjunct, footer)
+    });
+    conjunction_opt(conjuncts.cloned())
+}
+
+/// Whether a row group whose statistics exclude the opposite of `predicate` matches with every row, NaN included.
+pub(super) fn proves_full_matches(
+    predicate: &Arc<dyn PhysicalExpr>,
+    schema: &SchemaRef,
+    footer: &ParquetMetaData,
+) -> bool {
+    !reads_float(predicate, schema) && trusts_null_counts(predicate, footer) && trusts_bounds(predicate, footer)
+}
+
+fn trusts_null_counts(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
+    !tests_null(expr) || column_indices(expr).into_iter().all(|root| has_null_counts(footer, root))
+}
+
+fn trusts_bounds(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
+    column_indices(expr).into_iter().all(|root| has_ordered_bounds(footer, root))
+}
+
+fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+    column_indices(expr)
+        .into_iter()
+        .any(|root| schema.fields().get(root).is_some_and(|field| field.data_type().is_floating()))
+}
+
+/// Whether statistics are asked for NULLs.
+fn tests_null(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let mut found = false;
+    // The closure does not fail.
+    let _ = expr.apply(|node| {
+        found |= node.downcast_ref::<IsNullExpr>().is_some()
+            || node
+                .downcast_ref::<BinaryExpr>()
+                .is_some_and(|binary| matches!(binary.op(), Operator::IsDistinctFrom | Operator::IsNotDistinctFrom));
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
+}
+
+/// The chunks of a root column.
+fn chunks(footer: &ParquetMetaData, root: usize) -> impl Iterator<Item = &ColumnChunkMetaData> {
+    let descriptor = footer.file_metadata().schema_descr();
+    let leaves = (0..descriptor.num_columns()).filter(move |&leaf| descriptor.get_column_root_idx(leaf) == root);
+    leaves.flat_map(|leaf| footer.row_groups().iter().map(move |group| group.column(leaf)))
+}
+
+/// Whether each row group says how many values of a root column are NULL.
+pub(super) fn has_null_counts(footer: &ParquetMetaData, root: usize) -> bool {
+    chunks(footer, root).all(|chunk| null_count(chunk).is_some())
+}
+
+/// The number of NULLs: none in a REQUIRED column; a missing count is unknown.
+fn null_count(chunk: &ColumnChunkMetaData) -> Option<u64> {
+    if chunk.column_descr().max_def_level() == 0 { Some(0) } else { chunk.statistics()?.null_count_opt() }
+}
+
+/// Whether the bounds of a root column are in the order of its type, where there are any.
+pub(super) fn has_ordered_bounds(footer: &ParquetMetaData, root: usize) -> bool {
+    chunks(footer, root).all(|chunk| chunk.statistics().is_none_or(|statistics| is_ordered(chunk, statistics)))
+}
+
+fn is_ordered(chunk: &ColumnChunkMetaData, statistics: &Statistics) -> bool {
+    let descriptor = chunk.column_descr();
+    let bytes = matches!(descriptor.physical_type(), PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY);
+    !statistics.is_min_max_deprecated() || descriptor.sort_order() == SortOrder::SIGNED && !bytes
+}
+
+/// Whether the bounds of all row groups, taken together, bound the file: none is missing but where all is NULL.
+pub(super) fn has_bounds(footer: &ParquetMetaData, root: usize) -> bool {
+    chunks(footer, root).all(|chunk| {
+        let Some(statistics) = chunk.statistics() else { return chunk.num_values() == 0 };
+        statistics.min_bytes_opt().is_some() && statistics.max_bytes_opt().is_some() || is_all_null(chunk)
+    })
+}
+
+fn is_all_null(chunk: &ColumnChunkMetaData) -> bool {
+    null_count(chunk).is_some_and(|nulls| i64::try_from(nulls).ok() == Some(chunk.num_values()))
+}
+
+/// Whether `expr` is `column < number`, `<=` or `=`, either way round.
+fn false_for_nan(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let Some(binary) = expr.downcast_ref::<BinaryExpr>() else { return false };
+    let is_column = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Column>().is_some();
+    match binary.op() {
+        Operator::Eq => {
+            is_column(binary.left()) && is_number(binary.right())
+                || is_column(binary.right()) && is_number(binary.left())
+        }
+        Operator::Lt | Operator::LtEq => is_column(binary.left()) && is_number(binary.right()),
+        Operator::Gt | Operator::GtEq => is_column(binary.right()) && is_number(binary.left()),
+        _ => false,
+    }
+}
+
+fn is_number(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let Some(literal) = expr.downcast_ref::<Literal>() else { return false };
+    match literal.value() {
+        ScalarValue::Float64(Some(value)) => !value.is_nan(),
+        ScalarValue::Float32(Some(value)) => !value.is_nan(),
+        ScalarValue::Float16(Some(value)) => !value.is_nan(),
+        _ => false,
+    }
+}
+
+/// Whether pruning a whole file by its statistics can be trusted for `predicate`, over the file columns of the table: see
+/// [`trusted`].
+pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+    split_conjunction(predicate)
+        .into_iter()
+        .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
+}
+
+/// How many of the rows match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    None,
+    All,
+    Some,
+}
+
+/// What the statistics of `chunk` prove.
+pub(super) fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Matches) -> Verdict {
+    let Some(statistics) = chunk.statistics() else { return Verdict::Some };
+    let nulls = null_count(chunk);
+    let values = if is_all_null(chunk) { Some(ValueSet::None) } else { value_range(chunk, statistics, domain) };
+    let Some(values) = values else { return Verdict::Some };
+    let both = intersection(values.clone(), matches.values.clone());
+    if both == ValueSet::None && (!matches.nulls || nulls == Some(0)) {
+        Verdict::None
+    } else if both == values && (matches.nulls || nulls == Some(0)) {
+        Verdict::All
+    } else {
+        Verdict::Some
+    }
+}
+
+/// A set that has every value of a chunk.
+fn value_range(chunk: &ColumnChunkMetaData, statistics: &Statistics, domain: Domain) -> Option<ValueSet> {
+    if !is_ordered(chunk, statistics) {
+        return None;
+    }
+    let (low, high) = match (statistics, domain) {
+        (Statistics::Boolean(bounds), Domain::Boolean) => {
+            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
+        }
+        (Statistics::Int32(bounds), Domain::Int { width: 32, .. }) => {
+            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
+        }
+        (Statistics::Int64(bounds), Domain::Int { width: 64, .. }) => (*bounds.min_opt()?, *bounds.max_opt()?),
+        (Statistics::ByteArray(bounds), Domain::Bytes { .. }) => {
+            let (low, high) = (bounds.min_opt()?.data(), bounds.max_opt()?.data());
+            let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
+            return (!set.is_none()).then_some(ValueSet::Bytes(set));
+        }
+        _ => return None,
+    };
+    let set: IntSet = physical_range(domain, low, high)?;
+    // Bounds the wrong way round say nothing.
+    (!set.is_none()).then_some(ValueSet::Ints(set))
+}
