@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use miniblock::{MiniblockFormat, MiniblockOptions, MiniblockTable};
 use parquet::arrow::ArrowWriter;
 use parquet::encryption::encrypt::FileEncryptionProperties;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use crate::oracle::{Settings, Table, miniblock_session, register_miniblock, run};
 
@@ -25,7 +25,12 @@ fn write_encrypted(path: &Path, plaintext_footer: bool) {
     let batch = RecordBatch::try_from_iter([("number", numbers), ("name", names)]).unwrap();
     let encryption =
         FileEncryptionProperties::builder(KEY.to_vec()).with_plaintext_footer(plaintext_footer).build().unwrap();
-    let properties = WriterProperties::builder().with_file_encryption_properties(encryption).build();
+    // Without a page index, at which DataFusion would stop a reader without keys before us.
+    let properties = WriterProperties::builder()
+        .with_file_encryption_properties(encryption)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .build();
     let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
