@@ -29,6 +29,7 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::file::metadata::PageIndexPolicy;
 
 use super::dynamic::DynamicFilters;
+use super::fields::FieldReads;
 use super::filter::{Filter, file_columns};
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
@@ -138,6 +139,9 @@ impl MiniblockOpener {
         }
 
         let output = Output::try_new(&projection, &schema, self.output_schema()?)?;
+        let mut reads = FieldReads::default();
+        projection.iter().map(|projected| &projected.expr).chain(&predicate).for_each(|expr| reads.add(expr));
+        let parts = reads.parts(&schema);
         let read: Vec<usize> = filter.columns().chain(output.columns.iter().copied()).collect();
         let gate = DynamicFilters::new(
             filter.dynamic,
@@ -153,6 +157,7 @@ impl MiniblockOpener {
             metadata: Arc::clone(metadata.metadata()),
             schema,
             projection: output.columns.clone(),
+            parts,
             predicates: filter.predicates,
             residuals: filter.residuals,
             row_groups,
