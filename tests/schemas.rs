@@ -337,3 +337,21 @@ async fn duplicate_names() {
         same(Settings::default(), &table, sql).await;
     }
 }
+
+/// Deltas of INT32 that wrap at 32 bits are summed in 32 bits, and widened then.
+#[tokio::test]
+async fn wrapped_deltas_are_widened_after() {
+    let wide = ["i32", "i32r", "i8"].map(|name| Field::new(name, DataType::Int64, true));
+    let wide = Arc::new(Schema::new(wide.to_vec()));
+    let filters =
+        ["i32 = -2147483648", "i32 > 2147483646 OR i8 = 127", "i32r < 0", "i32 + i32r > 3000000000", "i32 <> i32r"];
+    for file in ["pa_wrap_none_v1.parquet", "jv_wrap.parquet", "rs_wrap.parquet", "hy_wrap.parquet", "sp_wrap.parquet"]
+    {
+        let mut table = Table::data("t", file);
+        table.schema = Some(Arc::clone(&wide));
+        for filter in ["true"].iter().chain(&filters) {
+            let sql = format!("SELECT * FROM t WHERE {filter}");
+            assert!(same(Settings::default(), &table, &sql).await, "{file}: {sql}");
+        }
+    }
+}
