@@ -4,7 +4,6 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int32Array, RecordBatch, StringArray};
-use datafusion::common::ScalarValue;
 use datafusion::prelude::SessionContext;
 use parquet::basic::Compression;
 use parquet::data_type::{Int64Type, Int96, Int96Type};
@@ -25,8 +24,7 @@ fn sessions(settings: &[(&str, &str)]) -> [SessionContext; 2] {
         for (name, value) in settings {
             let name =
                 if name.contains('.') { (*name).to_string() } else { format!("datafusion.execution.parquet.{name}") };
-            let value = ScalarValue::from(*value);
-            config = config.set(&name, &value);
+            config = config.set_str(&name, value);
         }
         SessionContext::new_with_config(config)
     })
@@ -207,8 +205,7 @@ async fn pruning_is_turned_off() {
 async fn bloom_filters_are_turned_off() {
     // Between the bounds of every row group, and in none.
     let batch = sample(3000);
-    let ids: ArrayRef = Arc::new(batch.column(0).clone());
-    let ids = arrow::compute::kernels::numeric::mul(&ids, &arrow::array::Int64Array::new_scalar(1000)).unwrap();
+    let ids = arrow::compute::kernels::numeric::mul(batch.column(0), &arrow::array::Int64Array::new_scalar(1000)).unwrap();
     let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
     let properties = properties().into_builder().set_bloom_filter_enabled(true).build();
     let table = write("settings", "bloom.parquet", &batch, properties);
