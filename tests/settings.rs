@@ -205,7 +205,8 @@ async fn pruning_is_turned_off() {
 async fn bloom_filters_are_turned_off() {
     // Between the bounds of every row group, and in none.
     let batch = sample(3000);
-    let ids = arrow::compute::kernels::numeric::mul(batch.column(0), &arrow::array::Int64Array::new_scalar(1000)).unwrap();
+    let ids =
+        arrow::compute::kernels::numeric::mul(batch.column(0), &arrow::array::Int64Array::new_scalar(1000)).unwrap();
     let batch = RecordBatch::try_from_iter([("id", ids)]).unwrap();
     let properties = properties().into_builder().set_bloom_filter_enabled(true).build();
     let table = write("settings", "bloom.parquet", &batch, properties);

@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray, UInt32Array, UInt64Array,
+    ArrayRef, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, UInt32Array, UInt64Array,
 };
 use parquet::basic::Encoding;
 use parquet::file::metadata::{ParquetMetaDataReader, ParquetMetaDataWriter};

@@ -39,7 +39,7 @@ impl FieldReads {
             let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
             let data_type = clip.clip(field.data_type(), &paths)?;
             let whole = clip.leaves.len() == clip.next;
-            (!whole).then(|| Part { root, data_type, leaves: clip.leaves })
+            (!whole).then_some(Part { root, data_type, leaves: clip.leaves })
         };
         self.0.iter().filter_map(part).collect()
     }
