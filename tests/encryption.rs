@@ -1,51 +1,78 @@
-//! Encrypted files: with keys they are DataFusion's to read, without keys they are refused by name.
+//! Encrypted files: with keys they are DataFusion's to read, without them the error says that they are encrypted.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::common::config::{ConfigFileType, TableOptions};
 use datafusion::datasource::listing::{ListingOptions, ListingTableConfig, ListingTableUrl};
 use datafusion::prelude::SessionContext;
 use miniblock::{MiniblockFormat, MiniblockOptions, MiniblockTable};
-use parquet::arrow::ArrowWriter;
 use parquet::encryption::encrypt::FileEncryptionProperties;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::EnabledStatistics;
 
-use crate::oracle::{Settings, Table, miniblock_session, register_miniblock, run};
+use crate::files::{properties, sample, write};
+use crate::oracle::{Settings, miniblock_session, register_miniblock, run};
 
 const KEY: &[u8; 16] = b"0123456789012345";
 
-/// Writes a file whose columns are all encrypted; the footer may stand in plain text.
-fn write_encrypted(path: &Path, plaintext_footer: bool) {
-    let numbers: ArrayRef = Arc::new((0..1000).collect::<Int64Array>());
-    let names: ArrayRef = Arc::new((0..1000).map(|i| Some(format!("name {i}"))).collect::<StringArray>());
-    let batch = RecordBatch::try_from_iter([("number", numbers), ("name", names)]).unwrap();
-    let encryption =
-        FileEncryptionProperties::builder(KEY.to_vec()).with_plaintext_footer(plaintext_footer).build().unwrap();
-    // Without a page index, at which DataFusion would stop a reader without keys before us.
-    let properties = WriterProperties::builder()
-        .with_file_encryption_properties(encryption)
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_offset_index_disabled(true)
+/// What the queries say over a file whose column `s`, and `id` if `footer` is, are encrypted.
+async fn said(name: &str, plaintext_footer: bool, columns: &[&str], sql: &str) -> Result<usize, String> {
+    let mut encryption = FileEncryptionProperties::builder(KEY.to_vec()).with_plaintext_footer(plaintext_footer);
+    for column in columns {
+        encryption = encryption.with_column_key(column, b"1234567890123450".to_vec());
+    }
+    let properties = properties()
+        .into_builder()
+        .set_statistics_enabled(EnabledStatistics::None)
+        .with_file_encryption_properties(encryption.build().unwrap())
         .build();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
+    let table = write("encryption", name, &sample(2500), properties);
+    let ctx = miniblock_session(Settings::default());
+    let result = match register_miniblock(&ctx, &table).await {
+        Ok(()) => run(&ctx, sql).await,
+        Err(error) => Err(error),
+    };
+    result.map(|answer| answer.num_rows()).map_err(|error| {
+        let error = error.to_string();
+        assert!(error.contains(name), "{error}");
+        error
+    })
 }
 
-fn file(name: &str, plaintext_footer: bool) -> String {
-    let path = std::env::temp_dir().join(format!("miniblock-{}-{name}.parquet", std::process::id()));
-    write_encrypted(&path, plaintext_footer);
-    path.to_str().unwrap().to_string()
+#[tokio::test]
+async fn encrypted_footers() {
+    for columns in [&[][..], &["s"]] {
+        let error = said("footer.parquet", false, columns, "SELECT id FROM t").await.unwrap_err();
+        assert!(error.contains("encrypted footer"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn encrypted_columns() {
+    for sql in [
+        "SELECT * FROM t",
+        "SELECT s FROM t",
+        "SELECT id FROM t WHERE s > 'text-5'",
+        "SELECT id FROM t WHERE s LIKE '%7'",
+    ] {
+        let error = said("column.parquet", true, &["s"], sql).await.unwrap_err();
+        assert!(error.contains("encrypted column") && error.contains("column s"), "{sql}: {error}");
+        assert!(!error.contains("corrupt"), "{sql}: {error}");
+    }
+    // The others are readable.
+    assert_eq!(said("column.parquet", true, &["s"], "SELECT id, k FROM t WHERE k = 3").await, Ok(54));
+    // The footer's key is that of all columns.
+    let error = said("all.parquet", true, &[], "SELECT id FROM t").await.unwrap_err();
+    assert!(error.contains("encrypted column") && error.contains("column id"), "{error}");
 }
 
 #[tokio::test]
 async fn keys_in_the_table_options_read_the_file() {
     for plaintext_footer in [false, true] {
-        let path = file(&format!("with-keys-{plaintext_footer}"), plaintext_footer);
+        let encryption =
+            FileEncryptionProperties::builder(KEY.to_vec()).with_plaintext_footer(plaintext_footer).build().unwrap();
+        let properties = properties().into_builder().with_file_encryption_properties(encryption).build();
+        let path = write("encryption", "with-keys.parquet", &sample(1000), properties).path;
         let ctx = SessionContext::new();
         let mut table_options = TableOptions::default_from_session_config(ctx.state().config_options());
         table_options.set_config_format(ConfigFileType::PARQUET);
@@ -63,26 +90,9 @@ async fn keys_in_the_table_options_read_the_file() {
         ctx.register_table("t", Arc::new(table)).unwrap();
         for (sql, value) in [
             ("SELECT count(*) FROM t", "1000"),
-            ("SELECT sum(number) FROM t WHERE number < 100 AND name LIKE 'name 1%'", "146"),
+            ("SELECT sum(id) FROM t WHERE id < 200 AND s LIKE 'text-001%'", "2290"),
         ] {
             assert_eq!(run(&ctx, sql).await.unwrap().scalar(), value, "{sql}");
         }
-        std::fs::remove_file(path).unwrap();
-    }
-}
-
-#[tokio::test]
-async fn without_keys_the_error_says_what_is_missing() {
-    for (plaintext_footer, says) in [(false, "encrypted footer"), (true, "the column is encrypted")] {
-        let path = file(&format!("without-keys-{plaintext_footer}"), plaintext_footer);
-        let ctx = miniblock_session(Settings::default());
-        let registered = register_miniblock(&ctx, &Table::new("t", &path)).await;
-        let error = match registered {
-            Ok(()) => run(&ctx, "SELECT sum(number) FROM t").await.map(|_| ()),
-            Err(error) => Err(error),
-        };
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains(says) && error.contains(path.rsplit('/').next().unwrap()), "{error}");
-        std::fs::remove_file(path).unwrap();
     }
 }

@@ -2,12 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod access_plan;
 mod allocations;
 mod differential;
 mod encryption;
+mod files;
 mod fixtures;
 mod floors;
+mod nested;
 mod oracle;
+mod parquet_testing;
+mod partitions;
 mod plans;
+mod schemas;
+mod settings;
 mod shapes;
 mod statistics;
+mod wrong_values;

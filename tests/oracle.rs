@@ -58,7 +58,8 @@ pub(crate) fn data_path(file: &str) -> String {
     format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn config(settings: Settings) -> SessionConfig {
+/// The configuration of a session in which Miniblock reads.
+pub(crate) fn config(settings: Settings) -> SessionConfig {
     let mut config = SessionConfig::new().with_target_partitions(settings.partitions);
     let options = config.options_mut();
     options.execution.batch_size = ConfigNonZeroUsize::try_new(settings.batch_size).unwrap();

@@ -2,17 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use arrow::array::{Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::displayable;
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding};
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use crate::files::{self, metric, output_rows, properties, sample, scan, text};
 use crate::oracle::{
     Answer, How, Settings, Table, answer, assert_same, compare, data_path, expected, miniblock_session, nodes,
     register_miniblock, run,
@@ -28,65 +26,12 @@ fn tpch() -> [Table; 2] {
     ]
 }
 
-/// A file of this test run.
 fn scratch(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("plans");
-    fs::create_dir_all(&folder).unwrap();
-    folder.join(name)
-}
-
-/// `id` counts up, `k` repeats, `s` is text; row groups of 1000 rows, pages of 100.
-fn sample(rows: usize) -> RecordBatch {
-    let ids = 0..i64::try_from(rows).unwrap();
-    RecordBatch::try_from_iter_with_nullable([
-        ("id", Arc::new(Int64Array::from_iter_values(ids.clone())) as _, false),
-        (
-            "k",
-            Arc::new(ids.clone().map(|id| (id % 5 != 0).then_some((id % 37) as i32)).collect::<Int32Array>()) as _,
-            true,
-        ),
-        ("s", Arc::new(ids.map(|id| Some(format!("text-{:04}", id % 100))).collect::<StringArray>()) as _, true),
-    ])
-    .unwrap()
-}
-
-fn properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_writer_version(WriterVersion::PARQUET_2_0)
-        .set_dictionary_enabled(false)
-        .set_encoding(Encoding::DELTA_BINARY_PACKED)
-        .set_column_encoding("s".into(), Encoding::DELTA_BYTE_ARRAY)
-        .set_max_row_group_row_count(Some(1000))
-        .set_data_page_row_count_limit(100)
-        .set_write_batch_size(100)
-        .build()
+    files::scratch("plans", name)
 }
 
 fn write(name: &str, batch: &RecordBatch, properties: WriterProperties) -> Table {
-    let path = scratch(name);
-    let mut writer = ArrowWriter::try_new(fs::File::create(&path).unwrap(), batch.schema(), Some(properties)).unwrap();
-    writer.write(batch).unwrap();
-    writer.close().unwrap();
-    Table::new("t", path.to_str().unwrap())
-}
-
-/// The leaf that reads the table with the given file name.
-fn scan<'a>(plan: &'a Arc<dyn ExecutionPlan>, file: &str) -> &'a Arc<dyn ExecutionPlan> {
-    let scans = nodes(plan, "DataSourceExec");
-    let of_file = |scan: &&&Arc<dyn ExecutionPlan>| displayable(scan.as_ref()).one_line().to_string().contains(file);
-    scans.iter().find(of_file).unwrap_or_else(|| panic!("no scan of {file}:\n{}", text(plan)))
-}
-
-fn text(plan: &Arc<dyn ExecutionPlan>) -> String {
-    displayable(plan.as_ref()).indent(false).to_string()
-}
-
-fn metric(scan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
-    scan.metrics().and_then(|metrics| metrics.sum_by_name(name)).map_or(0, |value| value.as_usize())
-}
-
-fn output_rows(scan: &Arc<dyn ExecutionPlan>) -> usize {
-    scan.metrics().and_then(|metrics| metrics.output_rows()).expect("a scan counts its rows")
+    files::write("plans", name, batch, properties)
 }
 
 #[tokio::test]

@@ -10,4 +10,4 @@ mod reader;
 
 pub use compression::{Codec, Decompressor, Limits};
 pub use header::{Encoding, PageHeader, PageKind, parse};
-pub use reader::{PageBuffer, PageReader};
+pub use reader::{PageBuffer, PageReader, looks_encrypted};

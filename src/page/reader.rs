@@ -109,7 +109,9 @@ impl PageReader {
         if rest.is_empty() {
             return Err(Error::corrupt(format!("column chunk ends {} values early", self.remaining)));
         }
-        let (header, header_size) = parse(rest)?;
+        let (header, header_size) = parse(rest).map_err(|error| {
+            if self.position == 0 && looks_encrypted(rest) { Error::unsupported("an encrypted column") } else { error }
+        })?;
         let start = self.position + header_size;
         let end = start.checked_add(header.compressed_size).filter(|&end| end <= self.chunk.len());
         let Some(end) = end else {
@@ -230,6 +232,18 @@ impl PageReader {
         buffer.values = Source::Decompressed(0..uncompressed_size);
         Ok(())
     }
+}
+
+/// Whether a column chunk whose page header is none begins as an encrypted one: a module of four bytes of length, nonce,
+/// ciphertext and tag, and a second one. The footer cannot tell: the parquet crate shows it with a feature of its own only.
+pub fn looks_encrypted(chunk: &[u8]) -> bool {
+    const NONCE_AND_TAG: usize = 12 + 16;
+    let module = |bytes: &[u8]| {
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        (NONCE_AND_TAG < length && length <= rest.len()).then_some(length + 4)
+    };
+    module(chunk).and_then(|header| module(&chunk[header..])).is_some()
 }
 
 /// A page that was read: its levels and values. Reused from page to page, with the memory and the codec contexts that

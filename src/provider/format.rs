@@ -30,6 +30,12 @@ use super::statistics::{has_bounds, has_null_counts, has_ordered_bounds};
 
 /// Parquet files, scanned by [`MiniblockSource`]. Schemas, statistics, orderings and writing are those of DataFusion's
 /// [`ParquetFormat`], and so is the scan of a table whose options give keys: encrypted pages are not read here.
+///
+/// Of `datafusion.execution.parquet.*`, these do for the scan what they do for DataFusion's: `schema_force_view_types`,
+/// `binary_as_string`, `coerce_int96`, `coerce_int96_tz`, `skip_metadata`, `pruning`, `enable_page_index`,
+/// `bloom_filter_on_read`, `max_in_list_size`, `metadata_size_hint`. These mean nothing here, since the scan filters rows in
+/// any case, and in its own order: `pushdown_filters`, `reorder_filters`, `force_filter_selections`,
+/// `max_predicate_cache_size`.
 #[derive(Debug)]
 pub struct MiniblockFormat {
     inner: ParquetFormat,

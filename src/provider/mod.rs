@@ -12,12 +12,14 @@
 //! | `reader` | the bytes of a file, and none beyond its end |
 //! | `filter` | the conjuncts of a filter by who evaluates them |
 //! | `expr`, `literal` | conjuncts as predicates in the physical domain |
+//! | `fields` | which fields of structs are read |
 //! | `residual` | conjuncts that stay expressions |
 //! | `dynamic` | filters that change while the query runs |
 //! | `metrics`, `options` | what it counts, and what a user may say |
 
 mod dynamic;
 mod expr;
+mod fields;
 mod filter;
 mod format;
 mod literal;

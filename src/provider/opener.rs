@@ -23,9 +23,10 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt, Stream, StreamExt};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::AsyncFileReader;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use parquet::file::metadata::PageIndexPolicy;
 
 use super::dynamic::DynamicFilters;
+use super::fields::FieldReads;
 use super::filter::{Filter, file_columns};
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
@@ -116,7 +117,6 @@ impl MiniblockOpener {
             let _timer = parquet.metadata_load_time.timer();
             self.load_metadata(&file, &mut reader).await?
         };
-        refuse_encrypted(metadata.metadata()).map_err(|error| into_datafusion(error.in_file(&location)))?;
         let schema = Arc::clone(metadata.schema());
         let (projection, predicate) = self.over_file_columns(projection, predicate, &schema)?;
 
@@ -139,6 +139,9 @@ impl MiniblockOpener {
         }
 
         let output = Output::try_new(&projection, &schema, self.output_schema()?)?;
+        let mut reads = FieldReads::default();
+        projection.iter().map(|projected| &projected.expr).chain(&predicate).for_each(|expr| reads.add(expr));
+        let parts = reads.parts(&schema);
         let read: Vec<usize> = filter.columns().chain(output.columns.iter().copied()).collect();
         let gate = DynamicFilters::new(
             filter.dynamic,
@@ -154,6 +157,7 @@ impl MiniblockOpener {
             metadata: Arc::clone(metadata.metadata()),
             schema,
             projection: output.columns.clone(),
+            parts,
             predicates: filter.predicates,
             residuals: filter.residuals,
             row_groups,
@@ -262,20 +266,6 @@ pub(super) fn into_datafusion(error: Error) -> DataFusionError {
         Ok(source) => source.context(place.to_string()),
         Err(source) => DataFusionError::External(Box::new(Error::External(source, place))),
     }
-}
-
-/// Refuses a file with encrypted columns: a table that has keys does not come here.
-fn refuse_encrypted(metadata: &ParquetMetaData) -> crate::error::Result<()> {
-    #[cfg(feature = "encryption")]
-    for column in metadata.row_groups().iter().flat_map(|row_group| row_group.columns()) {
-        if column.crypto_metadata().is_some() {
-            let error =
-                Error::unsupported("the column is encrypted; keys are given by the option crypto.file_decryption");
-            return Err(error.at_column(&column.column_path().string().into()));
-        }
-    }
-    let _ = metadata;
-    Ok(())
 }
 
 /// From the batches of the scan to those of the table.

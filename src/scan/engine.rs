@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::RowSelection;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
@@ -13,7 +14,7 @@ use super::filter::Filter;
 use super::output::{Output, Survivors};
 use super::residuals::{BoundResidual, apply_residuals};
 use super::windows::{Window, Windows};
-use super::{Counters, RowGroup, Scan};
+use super::{Counters, Part, RowGroup, Scan};
 use crate::column::{self, Column, ColumnKind, PageCounts};
 use crate::error::{Error, Result};
 use crate::page::{Codec, Limits, PageReader};
@@ -131,16 +132,15 @@ impl Engine {
             column_of_root.insert(root, columns.len());
             columns.push(ScanColumn { reader: column::open(&kind)?, root, kind, role, in_window: false });
         }
-        let fallback =
-            (!fallback.is_empty()).then(|| Fallback::new(&scan.metadata, &scan.schema, fallback)).transpose()?;
+        let fallback = (!fallback.is_empty())
+            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, &scan.parts))
+            .transpose()?;
+        let schema = delivered(&scan.schema, &scan.parts);
         let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
-        let residuals = residuals
-            .into_iter()
-            .map(|residual| BoundResidual::new(residual, &scan.schema))
-            .collect::<Result<Vec<_>>>()?;
+        let residuals =
+            residuals.into_iter().map(|residual| BoundResidual::new(residual, &schema)).collect::<Result<Vec<_>>>()?;
         let batch_size = scan.batch_size.max(1);
-        let output =
-            Output::new(&scan.schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
+        let output = Output::new(&schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
         Ok(Self {
             metadata: Arc::clone(&scan.metadata),
             predicates: std::mem::take(&mut scan.predicates),
@@ -422,6 +422,19 @@ impl Engine {
             }
         })
     }
+}
+
+/// `schema` without the fields of structs that are not read.
+fn delivered(schema: &SchemaRef, parts: &[Part]) -> SchemaRef {
+    if parts.is_empty() {
+        return SchemaRef::clone(schema);
+    }
+    let fields =
+        schema.fields().iter().enumerate().map(|(root, field)| match parts.iter().find(|part| part.root == root) {
+            Some(part) => Arc::new(field.as_ref().clone().with_data_type(part.data_type.clone())),
+            None => Arc::clone(field),
+        });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 fn open_pages(

@@ -16,7 +16,9 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::Part;
 use crate::error::{Error, Result};
+use crate::page::looks_encrypted;
 
 /// The columns of a scan that go through the parquet crate.
 pub(super) struct Fallback {
@@ -25,21 +27,33 @@ pub(super) struct Fallback {
     roots: Vec<usize>,
     leaves: Vec<usize>,
     reader: Option<ParquetRecordBatchReader>,
+    /// A column chunk of the row group that would explain why it cannot be read.
+    encrypted: Option<usize>,
     read: VecDeque<RecordBatch>,
 }
 
 impl Fallback {
     /// # Errors
     /// If the parquet crate does not deliver the file in `schema`.
-    pub(super) fn new(metadata: &Arc<ParquetMetaData>, schema: &SchemaRef, mut roots: Vec<usize>) -> Result<Self> {
+    pub(super) fn new(
+        metadata: &Arc<ParquetMetaData>,
+        schema: &SchemaRef,
+        mut roots: Vec<usize>,
+        parts: &[Part],
+    ) -> Result<Self> {
         roots.sort_unstable();
         let options = ArrowReaderOptions::new().with_schema(SchemaRef::clone(schema));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata), options)?;
         let descriptor = metadata.parquet_schema();
-        let leaves = (0..descriptor.num_columns())
-            .filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf)))
-            .collect();
-        Ok(Self { metadata, roots, leaves, reader: None, read: VecDeque::new() })
+        let leaves_of = |root: usize| {
+            let all = (0..descriptor.num_columns()).filter(move |&leaf| descriptor.get_column_root_idx(leaf) == root);
+            let part = parts.iter().find(|part| part.root == root);
+            all.enumerate()
+                .filter(move |(nth, _)| part.is_none_or(|part| part.leaves.contains(nth)))
+                .map(|(_, leaf)| leaf)
+        };
+        let leaves = roots.iter().copied().flat_map(leaves_of).collect();
+        Ok(Self { metadata, roots, leaves, reader: None, encrypted: None, read: VecDeque::new() })
     }
 
     pub(super) fn roots(&self) -> &[usize] {
@@ -59,6 +73,8 @@ impl Fallback {
         batch_size: usize,
     ) -> Result<()> {
         let columns = self.metadata.metadata().row_group(row_group).columns();
+        let encrypted = |leaf: &&usize| chunks.get(leaf).is_some_and(|chunk| looks_encrypted(chunk));
+        self.encrypted = self.leaves.iter().find(encrypted).copied();
         let chunks = self
             .leaves
             .iter()
@@ -70,7 +86,8 @@ impl Fallback {
             .with_projection(mask)
             .with_row_selection(selection)
             .with_batch_size(batch_size)
-            .build()?;
+            .build()
+            .map_err(|error| self.explain(error.into()))?;
         self.reader = Some(reader);
         self.read.clear();
         Ok(())
@@ -82,6 +99,13 @@ impl Fallback {
         self.read.clear();
     }
 
+    /// `error`, or what it comes from.
+    fn explain(&self, error: Error) -> Error {
+        let Some(leaf) = self.encrypted else { return error };
+        let path = self.metadata.parquet_schema().column(leaf).path().string();
+        Error::unsupported("an encrypted column").at_column(&path.into())
+    }
+
     /// The next `rows` selected rows, by root column.
     pub(super) fn take(&mut self, rows: usize) -> Result<Vec<(usize, ArrayRef)>> {
         let mut parts = Vec::new();
@@ -89,11 +113,13 @@ impl Fallback {
         while left > 0 {
             let batch = match self.read.pop_front() {
                 Some(batch) => batch,
-                None => self
-                    .reader
-                    .as_mut()
-                    .and_then(Iterator::next)
-                    .ok_or_else(|| Error::corrupt("a column chunk has fewer rows than its row group"))??,
+                None => match self.reader.as_mut().and_then(Iterator::next) {
+                    Some(Ok(batch)) => batch,
+                    Some(Err(error)) => return Err(self.explain(error.into())),
+                    None => {
+                        return Err(self.explain(Error::corrupt("a column chunk has fewer rows than its row group")));
+                    }
+                },
             };
             if batch.num_rows() > left {
                 self.read.push_front(batch.slice(left, batch.num_rows() - left));

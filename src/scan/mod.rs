@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use parquet::arrow::arrow_reader::RowSelection;
@@ -41,6 +41,8 @@ pub struct Scan {
     pub schema: SchemaRef,
     /// Root columns that are delivered, in this order.
     pub projection: Vec<usize>,
+    /// Columns of which not all leaves are read: delivered, and shown to residuals, with the others left out.
+    pub parts: Vec<Part>,
     /// Conjuncts that the scan evaluates itself; each column of them is one for which [`native_column`] answers yes.
     pub predicates: Vec<Predicate>,
     /// Conjuncts that are evaluated over arrays of survivors, cheapest first.
@@ -57,6 +59,17 @@ pub struct Scan {
     pub verify_checksums: bool,
     /// What the scan counts.
     pub counters: Arc<Counters>,
+}
+
+/// A nested column of which not all leaves are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Index of the root column.
+    pub root: usize,
+    /// Its type without what is not read.
+    pub data_type: DataType,
+    /// The leaves that are read, counted from the first of the column.
+    pub leaves: Vec<usize>,
 }
 
 /// A row group to read.
