@@ -150,6 +150,7 @@ impl MiniblockOpener {
         );
         let scan = Scan {
             file: location,
+            file_size: file.object_meta.size,
             metadata: Arc::clone(metadata.metadata()),
             schema,
             projection: output.columns.clone(),

@@ -23,6 +23,9 @@ use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
 /// microseconds.
 const WINDOWS_PER_STEP: usize = 128;
 
+/// Bytes of strings in one column at which a batch is handed out although more rows would fit.
+const FULL_BATCH_BYTES: usize = 64 << 20;
+
 /// A column that the scan reads itself.
 pub(super) struct ScanColumn {
     pub(super) reader: Box<dyn Column>,
@@ -129,10 +132,10 @@ impl Engine {
                 Role::Filtered
             };
             column_of_root.insert(root, columns.len());
-            columns.push(ScanColumn { reader: column::open(&kind)?, root, kind, role, in_window: false });
+            columns.push(ScanColumn { reader: column::open(&kind, &scan.limits)?, root, kind, role, in_window: false });
         }
         let fallback =
-            (!fallback.is_empty()).then(|| Fallback::new(&scan.metadata, &scan.schema, fallback)).transpose()?;
+            (!fallback.is_empty()).then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, scan.limits)).transpose()?;
         let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
         let residuals = residuals
             .into_iter()
@@ -340,10 +343,16 @@ impl Engine {
             }
         }
         self.survivors.append(selection, count);
-        if batch.is_none() && (self.survivors.rows() == self.batch_size || self.survivors.rows() >= self.remaining) {
+        let rows = self.survivors.rows();
+        if batch.is_none() && (rows == self.batch_size || rows >= self.remaining || self.is_heavy()) {
             return self.emit();
         }
         Ok(batch)
+    }
+
+    /// Whether the strings that were gathered are enough for a batch.
+    fn is_heavy(&self) -> bool {
+        self.columns.iter().any(|column| column.reader.extra_bytes() >= FULL_BATCH_BYTES)
     }
 
     /// Goes from the predicates of a row group to its survivors.
@@ -376,6 +385,7 @@ impl Engine {
 
     /// Makes a batch of the rows that were gathered.
     fn emit(&mut self) -> Result<Option<RecordBatch>> {
+        let heavy = self.is_heavy();
         let gathered = self.survivors.take();
         if gathered.rows == 0 {
             // Late columns have still to pass over what has no survivor.
@@ -403,7 +413,7 @@ impl Engine {
         }
         let rows = rows.min(self.remaining);
         self.remaining -= rows;
-        self.output.push(&arrays, rows)
+        self.output.push(&arrays, rows, heavy)
     }
 
     /// Pages so far, over all columns.

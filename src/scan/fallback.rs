@@ -13,10 +13,11 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
+use crate::page::{Codec, Limits, check_headers};
 
 /// The columns of a scan that go through the parquet crate.
 pub(super) struct Fallback {
@@ -24,6 +25,7 @@ pub(super) struct Fallback {
     /// In the order of the file, which is that of the reader's batches.
     roots: Vec<usize>,
     leaves: Vec<usize>,
+    limits: Limits,
     reader: Option<ParquetRecordBatchReader>,
     read: VecDeque<RecordBatch>,
 }
@@ -31,7 +33,12 @@ pub(super) struct Fallback {
 impl Fallback {
     /// # Errors
     /// If the parquet crate does not deliver the file in `schema`.
-    pub(super) fn new(metadata: &Arc<ParquetMetaData>, schema: &SchemaRef, mut roots: Vec<usize>) -> Result<Self> {
+    pub(super) fn new(
+        metadata: &Arc<ParquetMetaData>,
+        schema: &SchemaRef,
+        mut roots: Vec<usize>,
+        limits: Limits,
+    ) -> Result<Self> {
         roots.sort_unstable();
         let options = ArrowReaderOptions::new().with_schema(SchemaRef::clone(schema));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata), options)?;
@@ -39,7 +46,7 @@ impl Fallback {
         let leaves = (0..descriptor.num_columns())
             .filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf)))
             .collect();
-        Ok(Self { metadata, roots, leaves, reader: None, read: VecDeque::new() })
+        Ok(Self { metadata, roots, leaves, limits, reader: None, read: VecDeque::new() })
     }
 
     pub(super) fn roots(&self) -> &[usize] {
@@ -59,6 +66,11 @@ impl Fallback {
         batch_size: usize,
     ) -> Result<()> {
         let columns = self.metadata.metadata().row_group(row_group).columns();
+        for leaf in &self.leaves {
+            if let Some(chunk) = chunks.get(leaf) {
+                check_chunk(&columns[*leaf], chunk, &self.limits)?;
+            }
+        }
         let chunks = self
             .leaves
             .iter()
@@ -105,6 +117,14 @@ impl Fallback {
         };
         Ok(self.roots.iter().copied().zip(batch.columns().iter().cloned()).collect())
     }
+}
+
+/// The parquet crate takes memory for a page as its header says.
+fn check_chunk(column: &ColumnChunkMetaData, chunk: &Bytes, limits: &Limits) -> Result<()> {
+    let values = u64::try_from(column.num_values()).map_err(|_| Error::corrupt("negative number of values"))?;
+    let checked =
+        Codec::try_from(column.compression()).and_then(|codec| check_headers(chunk, codec, values, limits));
+    checked.map_err(|error| error.at_column(&column.column_path().string().into()))
 }
 
 /// Column chunks of a file by their offsets: what was fetched is all that can be read.
