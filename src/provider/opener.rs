@@ -32,6 +32,8 @@ use super::dynamic::DynamicFilters;
 use super::filter::{Filter, file_columns};
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
+use super::panics::{Caught, caught};
+use super::reader::Bounded;
 use super::prune::{PruneOptions, Pruner, trusts_file_statistics};
 use super::residual::rebase;
 use crate::error::Error;
@@ -83,14 +85,20 @@ impl Int96 {
 impl FileOpener for MiniblockOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let opener = self.clone();
-        Ok(async move { opener.open_file(file).await }.boxed())
+        let location: Arc<str> = file.object_meta.location.as_ref().into();
+        Ok(async move {
+            let batches = caught(&location, opener.open_file(file)).await?;
+            Ok(Caught::new(batches, location).boxed())
+        }
+        .boxed())
     }
 }
 
 impl MiniblockOpener {
     fn reader(&self, file: &PartitionedFile) -> Result<Box<dyn AsyncFileReader>> {
         let hint = file.metadata_size_hint.or(self.metadata_size_hint);
-        Ok(self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?)
+        let inner = self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?;
+        Ok(Box::new(Bounded { inner, file_size: file.object_meta.size }))
     }
 
     async fn open_file(self, file: PartitionedFile) -> Result<BoxStream<'static, Result<RecordBatch>>> {
@@ -270,10 +278,7 @@ struct ReaderFetch(Box<dyn AsyncFileReader>);
 impl Fetch for ReaderFetch {
     fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, crate::error::Result<Vec<Bytes>>> {
         async move {
-            if let Some(range) = ranges.iter().find(|range| range.end < range.start) {
-                return Err(Error::corrupt(format!("a range of bytes ends before it begins: {range:?}")));
-            }
-            let lengths: Vec<u64> = ranges.iter().map(|range| range.end - range.start).collect();
+            let lengths: Vec<u64> = ranges.iter().map(|range| range.end.saturating_sub(range.start)).collect();
             let bytes = self.0.get_byte_ranges(ranges).await?;
             if bytes.len() != lengths.len() || bytes.iter().zip(&lengths).any(|(part, &len)| part.len() as u64 != len) {
                 return Err(Error::corrupt("the file ends before a column chunk that the footer promises"));

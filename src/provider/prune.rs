@@ -19,8 +19,9 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, parquet_column};
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
+use super::footer::with_page_index;
 use super::metrics::FileMetrics;
 use super::residual::column_indices;
 use crate::scan::RowGroup;
@@ -167,7 +168,8 @@ impl Pruner<'_> {
         if pages.filter_number() == 0 || !plan.row_group_index_iter().any(indexed) {
             return plan;
         }
-        let Ok(footer) = with_page_index(self.footer(), input).await else {
+        let fetch = async |range| Ok(input.get_bytes(range).await?);
+        let Ok(footer) = with_page_index(self.footer(), self.file.object_meta.size, fetch).await else {
             // The index only helps.
             self.metrics.parquet.predicate_evaluation_errors.add(1);
             return plan;
@@ -189,19 +191,6 @@ pub(super) fn pruning_predicate(
         .with_max_in_list_size(max_in_list_size)
         .build(Arc::clone(predicate))
         .map(Arc::unwrap_or_clone)
-}
-
-async fn with_page_index(
-    footer: &Arc<ParquetMetaData>,
-    input: &mut Box<dyn AsyncFileReader>,
-) -> parquet::errors::Result<Arc<ParquetMetaData>> {
-    if footer.column_index().is_some() && footer.offset_index().is_some() {
-        return Ok(Arc::clone(footer));
-    }
-    let mut reader = ParquetMetaDataReader::new_with_metadata(footer.as_ref().clone())
-        .with_page_index_policy(PageIndexPolicy::Optional);
-    reader.load_page_index(input).await?;
-    Ok(Arc::new(reader.finish()?))
 }
 
 /// The row groups that a caller wants: all, or what is attached to the file.

@@ -7,7 +7,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use crate::error::{Error, Result};
 
-/// The smallest page header that there can be. A page has at most `i32::MAX` values.
+/// About the smallest page that there can be. It has at most `i32::MAX` values.
 const MIN_PAGE_BYTES: u64 = 20;
 
 /// Checks the counts of a row group: each value of a flat column is a row, and a page holds only so many.
@@ -25,7 +25,7 @@ pub(crate) fn check_counts(row_group: &RowGroupMetaData) -> Result<()> {
         if values < 0 || column.column_descr().max_rep_level() == 0 && values != rows {
             return wrong(format!("column chunk of {values} values in a row group of {rows} rows"));
         }
-        let pages = u64::try_from(column.compressed_size()).unwrap_or_default() / MIN_PAGE_BYTES;
+        let pages = u64::try_from(column.compressed_size()).unwrap_or_default().div_ceil(MIN_PAGE_BYTES);
         if u64::try_from(values).unwrap_or_default() > pages.saturating_mul(i32::MAX as u64) {
             return wrong(format!("column chunk of {values} values in {} bytes", column.compressed_size()));
         }
