@@ -22,7 +22,7 @@ const BEYOND_THE_ORACLE: [(&str, &str, &str); 6] = [
     ("dk_q33_all.parquet", "u32r > 3000000000", "98"),
 ];
 
-fn files() -> Vec<String> {
+pub(crate) fn files() -> Vec<String> {
     let entries = fs::read_dir(data_path("")).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".parquet"));
@@ -32,7 +32,7 @@ fn files() -> Vec<String> {
 }
 
 /// Filters by values of the file: a few for each column.
-fn filters(whole: &Answer) -> Vec<String> {
+pub(crate) fn filters(whole: &Answer) -> Vec<String> {
     let mut filters = Vec::new();
     let options = FormatOptions::default();
     for (index, field) in whole.schema.fields().iter().enumerate() {

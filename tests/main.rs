@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod allocations;
+mod allocator;
 mod differential;
 mod fixtures;
 mod floors;
+mod hostile;
 mod oracle;
 mod plans;
 mod shapes;

@@ -141,11 +141,11 @@ fn offsets<T: ByteArrayType>(
     limit: usize,
 ) -> Result<ArrayRef> {
     let total: usize = views.iter().map(|view| view_len(*view)).sum();
-    if T::Offset::from_usize(total).is_none() {
-        return Err(Error::limit(format!("{total} bytes of {} in one batch: use a view type", T::DATA_TYPE)));
-    }
     if total > limit {
         return Err(Error::limit(format!("{total} bytes of {} in one batch (max_batch_size)", T::DATA_TYPE)));
+    }
+    if T::Offset::from_usize(total).is_none() {
+        return Err(Error::limit(format!("{total} bytes of {} in one batch: use a view type", T::DATA_TYPE)));
     }
     let mut bytes = Vec::with_capacity(total);
     for view in views {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::common::DataFusionError;
 use datafusion::datasource::physical_plan::parquet::CachedParquetMetaData;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::object_store::{ObjectMeta, ObjectStore};
@@ -70,7 +71,8 @@ impl FooterSource<'_> {
 
     async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
         let length = range.end - range.start;
-        let fetched = self.store.get_ranges(&self.object.location, &[range]).await.map_err(Error::external)?;
+        let fetched = self.store.get_ranges(&self.object.location, &[range]).await;
+        let fetched = fetched.map_err(|error| Error::external(DataFusionError::from(error)))?;
         match fetched.into_iter().next() {
             Some(bytes) if bytes.len() as u64 == length => Ok(bytes),
             _ => Err(Error::corrupt(format!("the file is shorter than the {} bytes it should have", self.object.size))),
