@@ -146,7 +146,9 @@ impl Error {
 
     fn placed(mut self, name: impl FnOnce(&mut Place)) -> Self {
         match &mut self {
-            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) | Self::Panic(fault) => name(&mut fault.place),
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) | Self::Panic(fault) => {
+                name(&mut fault.place)
+            }
             Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => name(place),
             Self::Config(_) => {}
         }

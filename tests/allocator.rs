@@ -87,6 +87,15 @@ pub(crate) fn peak_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, usize::try_from(PEAK.get() - before).unwrap_or_default())
 }
 
+/// Runs `work`, whose memory does not count.
+pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    let (live, peak) = (LIVE.get(), PEAK.get());
+    let result = work();
+    LIVE.set(live);
+    PEAK.set(peak);
+    result
+}
+
 /// Bytes in large allocations, of all threads.
 pub(crate) fn large_bytes() -> usize {
     usize::try_from(LIVE_LARGE.load(Ordering::Relaxed)).unwrap_or_default()

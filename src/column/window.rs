@@ -20,14 +20,7 @@ pub(crate) struct Window<B> {
 
 impl<B: Buffer> Window<B> {
     pub(crate) fn new(values: B) -> Self {
-        Self {
-            rows: 0,
-            nulls: 0,
-            validity: BitBuffer::default(),
-            values,
-            coded: false,
-            indices: Vec::new(),
-        }
+        Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Vec::new() }
     }
 
     /// Drops all rows; keeps the memory.

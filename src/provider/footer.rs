@@ -10,8 +10,8 @@ use datafusion::common::DataFusionError;
 use datafusion::datasource::physical_plan::parquet::CachedParquetMetaData;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::object_store::{ObjectMeta, ObjectStore};
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use parquet::arrow::async_reader::MetadataFetch;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
@@ -49,8 +49,7 @@ impl FooterSource<'_> {
         };
         if with_index && !has_index(&footer) && index_ranges(&footer).next().is_some() {
             is_new = true;
-            let fetch = async |range| Ok(self.bytes(range).await?);
-            footer = match with_page_index(&footer, self.object.size, fetch).await {
+            footer = match with_page_index(&footer, self.object.size, self).await {
                 Ok(footer) => footer,
                 // The index only helps.
                 Err(_) => Arc::new(without_index(&footer)?),
@@ -106,6 +105,12 @@ impl FooterSource<'_> {
     }
 }
 
+impl MetadataFetch for &FooterSource<'_> {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        self.bytes(range).map_err(|error| ParquetError::External(Box::new(error))).boxed()
+    }
+}
+
 fn has_index(footer: &ParquetMetaData) -> bool {
     footer.column_index().is_some() && footer.offset_index().is_some()
 }
@@ -133,7 +138,7 @@ fn index_ranges(footer: &ParquetMetaData) -> impl Iterator<Item = (i64, i32)> {
 pub(super) async fn with_page_index(
     footer: &Arc<ParquetMetaData>,
     file_size: u64,
-    fetch: impl AsyncFnOnce(Range<u64>) -> Result<Bytes>,
+    mut input: impl MetadataFetch,
 ) -> Result<Arc<ParquetMetaData>> {
     if has_index(footer) {
         return Ok(Arc::clone(footer));
@@ -149,7 +154,7 @@ pub(super) async fn with_page_index(
     if start == end {
         return Ok(Arc::clone(footer));
     }
-    let bytes = fetch(start..end).await?;
+    let bytes = input.fetch(start..end).await?;
     for range in ranges {
         let slice = usize::try_from(range.start - start).ok().zip(usize::try_from(range.end - start).ok());
         let slice = slice.and_then(|(from, to)| bytes.get(from..to));

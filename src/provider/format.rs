@@ -90,8 +90,7 @@ impl MiniblockFormat {
         object: &ObjectMeta,
     ) -> Result<Arc<ParquetMetaData>> {
         let footer = self.footer(state, store, object).await?;
-        check_row_counts(&footer)
-            .map_err(|error| into_datafusion(error.in_file(&object.location.as_ref().into())))?;
+        check_row_counts(&footer).map_err(|error| into_datafusion(error.in_file(&object.location.as_ref().into())))?;
         Ok(footer)
     }
 

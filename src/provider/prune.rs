@@ -168,8 +168,7 @@ impl Pruner<'_> {
         if pages.filter_number() == 0 || !plan.row_group_index_iter().any(indexed) {
             return plan;
         }
-        let fetch = async |range| Ok(input.get_bytes(range).await?);
-        let Ok(footer) = with_page_index(self.footer(), self.file.object_meta.size, fetch).await else {
+        let Ok(footer) = with_page_index(self.footer(), self.file.object_meta.size, input).await else {
             // The index only helps.
             self.metrics.parquet.predicate_evaluation_errors.add(1);
             return plan;

@@ -211,10 +211,8 @@ impl FileSource for MiniblockSource {
             return not_impl_err!("Miniblock does not read virtual columns");
         }
         let batch_size = self.batch_size.ok_or_else(|| internal_datafusion_err!("The batch size was not set"))?;
-        let reader_factory = self
-            .reader_factory
-            .clone()
-            .unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, None)) as _);
+        let reader_factory =
+            self.reader_factory.clone().unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, None)) as _);
         let global = &self.parquet_options.global;
         Ok(Arc::new(MiniblockOpener {
             partition,

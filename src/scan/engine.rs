@@ -134,8 +134,9 @@ impl Engine {
             column_of_root.insert(root, columns.len());
             columns.push(ScanColumn { reader: column::open(&kind, &scan.limits)?, root, kind, role, in_window: false });
         }
-        let fallback =
-            (!fallback.is_empty()).then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, scan.limits)).transpose()?;
+        let fallback = (!fallback.is_empty())
+            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, scan.limits))
+            .transpose()?;
         let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
         let residuals = residuals
             .into_iter()

@@ -122,8 +122,7 @@ impl Fallback {
 /// The parquet crate takes memory for a page as its header says.
 fn check_chunk(column: &ColumnChunkMetaData, chunk: &Bytes, limits: &Limits) -> Result<()> {
     let values = u64::try_from(column.num_values()).map_err(|_| Error::corrupt("negative number of values"))?;
-    let checked =
-        Codec::try_from(column.compression()).and_then(|codec| check_headers(chunk, codec, values, limits));
+    let checked = Codec::try_from(column.compression()).and_then(|codec| check_headers(chunk, codec, values, limits));
     checked.map_err(|error| error.at_column(&column.column_path().string().into()))
 }
 

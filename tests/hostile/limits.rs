@@ -14,7 +14,8 @@ use crate::allocator::peak_bytes;
 
 const TEXT: &str = "message m { required binary s (UTF8); }";
 /// Text in lists, which goes through the parquet crate.
-const NESTED: &str = "message m { optional group s (LIST) { repeated group list { required binary element (UTF8); } } }";
+const NESTED: &str =
+    "message m { optional group s (LIST) { repeated group list { required binary element (UTF8); } } }";
 
 fn encoded(encoding: ParquetEncoding, values: &[Vec<u8>]) -> Vec<u8> {
     let parts = Parts::new(TEXT);
@@ -35,7 +36,10 @@ fn repeated(rows: usize, len: usize) -> Bytes {
 }
 
 fn total_len(batches: &[RecordBatch]) -> usize {
-    batches.iter().flat_map(|batch| batch.column(0).as_string_view().iter().flatten().map(str::len).collect::<Vec<_>>()).sum()
+    batches
+        .iter()
+        .flat_map(|batch| batch.column(0).as_string_view().iter().flatten().map(str::len).collect::<Vec<_>>())
+        .sum()
 }
 
 async fn refused(bytes: &Bytes, options: MiniblockOptions, option: &str) {
@@ -68,7 +72,9 @@ async fn peak_of(
 async fn sizes_of_pages() {
     let value = vec![b'x'; 5000];
     let values = encoded(ParquetEncoding::PLAIN, &[value]);
-    for compression in [Compression::SNAPPY, Compression::ZSTD(Default::default()), Compression::GZIP(Default::default())] {
+    for compression in
+        [Compression::SNAPPY, Compression::ZSTD(Default::default()), Compression::GZIP(Default::default())]
+    {
         let page = Page::v1(1, Encoding::Plain, None, &values).compressed(compression);
         let bytes = Parts::new(TEXT).row_group(1, compression, vec![vec![page]]).assemble();
         let options = || MiniblockOptions::new().with_max_page_size(values.len());

@@ -111,7 +111,11 @@ impl Subject {
         if bytes[at] == before {
             bytes[at] ^= 1;
         }
-        Mutant { what: format!("byte {at} ({part}) from {before:#04x} to {:#04x}", bytes[at]), bytes: bytes.into(), root }
+        Mutant {
+            what: format!("byte {at} ({part}) from {before:#04x} to {:#04x}", bytes[at]),
+            bytes: bytes.into(),
+            root,
+        }
     }
 
     /// Cuts the file, or a part out of it.
@@ -318,7 +322,9 @@ fn change_encoding(rng: &mut Rng, page: &mut Page) {
     let other = rng.pick(&encodings);
     match &mut page.header.kind {
         PageKind::DataV1 { definition_level_encoding, .. } if rng.one_in(5) => *definition_level_encoding = other,
-        PageKind::DataV1 { encoding, .. } | PageKind::DataV2 { encoding, .. } | PageKind::Dictionary { encoding, .. } => {
+        PageKind::DataV1 { encoding, .. }
+        | PageKind::DataV2 { encoding, .. }
+        | PageKind::Dictionary { encoding, .. } => {
             *encoding = other;
         }
         PageKind::Other => {}

@@ -238,7 +238,8 @@ async fn bit_packed_levels() {
     if let PageKind::DataV1 { definition_level_encoding, .. } = &mut page.header.kind {
         *definition_level_encoding = Encoding::BitPacked;
     }
-    is_refused("BIT_PACKED", &stored(OPTIONAL, 4, vec![page.clone()]).assemble(), "definition levels in BIT_PACKED").await;
+    is_refused("BIT_PACKED", &stored(OPTIONAL, 4, vec![page.clone()]).assemble(), "definition levels in BIT_PACKED")
+        .await;
     // Where there are none, it means nothing.
     page.body.drain(..1);
     page.body.extend(plain(&[4]));
@@ -249,7 +250,12 @@ async fn bit_packed_levels() {
 #[tokio::test]
 async fn checksums() {
     let page = || Page::v1(4, Encoding::Plain, None, &plain(&[1, 2, 3, 4]));
-    has_rows_for_all("right", &stored(REQUIRED, 8, vec![page().with_crc(), page().with_crc()]), &[all(1..5), all(1..5)].concat()).await;
+    has_rows_for_all(
+        "right",
+        &stored(REQUIRED, 8, vec![page().with_crc(), page().with_crc()]),
+        &[all(1..5), all(1..5)].concat(),
+    )
+    .await;
     for compression in every_compression() {
         let page = page().compressed(compression).with_crc();
         let mut wrong = page.clone();
@@ -327,7 +333,8 @@ async fn counts_that_contradict_each_other() {
     // More than so few bytes can hold.
     is_refused("huge", &stored(REQUIRED, i64::MAX, pages()).assemble(), "9223372036854775807 values in").await;
     // Rows that cannot be added up.
-    let nulls = || vec![vec![Page::v1(i32::MAX as usize, Encoding::Plain, Some(&run_of(false, i32::MAX as usize)), &[])]];
+    let nulls =
+        || vec![vec![Page::v1(i32::MAX as usize, Encoding::Plain, Some(&run_of(false, i32::MAX as usize)), &[])]];
     let parts = Parts::new(OPTIONAL).row_group(i64::from(i32::MAX), Compression::UNCOMPRESSED, nulls());
     let rows = count(&parts.assemble(), MiniblockOptions::new(), 8192, "").await;
     assert_eq!(rows, i64::from(i32::MAX));
@@ -385,7 +392,9 @@ async fn page_indexes_that_are_wrong() {
         let rows_of = async |sql| answer(&bytes, MiniblockOptions::new(), 8192, sql).await.map(|rows| ints(&rows));
         assert_eq!(rows_of("SELECT x FROM t").await.unwrap(), all(1..7), "{rows:?} {bounds}");
         match rows_of("SELECT x FROM t WHERE x >= 4").await {
-            Ok(found) => assert!(found == all(4..7) || rows != [3, 3] && found.is_empty(), "{rows:?} {bounds}: {found:?}"),
+            Ok(found) => {
+                assert!(found == all(4..7) || rows != [3, 3] && found.is_empty(), "{rows:?} {bounds}: {found:?}")
+            }
             Err(error) => assert!(error.to_string().contains("f.parquet"), "{error}"),
         }
         // And with bytes of the index changed.

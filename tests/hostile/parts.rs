@@ -282,7 +282,7 @@ impl Page {
 /// Definition levels: one bit-packed run.
 pub(crate) fn levels(valid: &[bool]) -> Vec<u8> {
     let mut bytes = uleb((valid.len().div_ceil(8) as u64) << 1 | 1);
-    bytes.extend(valid.chunks(8).map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)) ));
+    bytes.extend(valid.chunks(8).map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit))));
     bytes
 }
 
@@ -385,7 +385,9 @@ fn number(encoding: Encoding) -> i32 {
 
 #[test]
 fn files_are_the_same_when_put_together_again() {
-    for name in ["pa_nulls_v1.parquet", "sp_dict_fallback.parquet", "pa_mixed_snappy_v2.parquet", "pa_nested_v1.parquet"] {
+    for name in
+        ["pa_nulls_v1.parquet", "sp_dict_fallback.parquet", "pa_mixed_snappy_v2.parquet", "pa_nested_v1.parquet"]
+    {
         let bytes = Bytes::from(std::fs::read(crate::oracle::data_path(name)).unwrap());
         let parts = Parts::of(&bytes);
         let expected = super::read::by_parquet(&bytes, None, None).unwrap();
