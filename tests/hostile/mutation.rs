@@ -285,7 +285,7 @@ impl Worker<'_> {
         let query = bench.query(&mut rng, root);
         let plan = rng.one_in(if root.is_none() { 3 } else { 20 });
         let name = format!(
-            "{what}\n  {}\n  MINIBLOCK_MUTANT='{}/{seed}' cargo test --test main mutation",
+            "{what}\n  {}\n  MINIBLOCK_MUTANT='{}/{seed}' cargo test --test main mutation -- --nocapture",
             query.sql, bench.subject.name
         );
         if self.verbose {
