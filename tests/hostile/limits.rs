@@ -1,6 +1,6 @@
 //! Files that ask for more than the options allow: an error that names the option, and no memory.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use bytes::Bytes;
 use miniblock::MiniblockOptions;
 use parquet::basic::{Compression, Encoding as ParquetEncoding};
