@@ -208,6 +208,10 @@ impl<T: Number> Encodings for FixedEncodings<T> {
     }
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut Vec<T>) -> Result<()> {
+        // The entries of a dictionary are as many as its header says.
+        if !self.is_delta && count > page.len() / T::WIDTH {
+            return Err(Error::corrupt(format!("{count} PLAIN values in a page of {} bytes", page.len())));
+        }
         let start = out.len();
         out.resize(start + count, T::default());
         let out = &mut out[start..];

@@ -252,8 +252,15 @@ pub fn check_headers(chunk: &[u8], codec: Codec, num_values: u64, limits: &Limit
                 PageKind::DataV2 { is_compressed: false, .. } => {}
                 _ => limits.check_page(codec, body.len(), header.uncompressed_size)?,
             }
-            if let PageKind::Dictionary { .. } = header.kind {
+            if let PageKind::Dictionary { num_values, .. } = header.kind {
                 limits.check_dictionary(header.uncompressed_size)?;
+                // Every entry takes a byte at least.
+                if num_values > header.uncompressed_size {
+                    return Err(Error::corrupt(format!(
+                        "dictionary of {num_values} entries in a page of {} bytes",
+                        header.uncompressed_size
+                    )));
+                }
             }
             Ok((header, body))
         };

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::config::{ConfigFileType, TableParquetOptions};
 use datafusion::common::stats::Precision;
-use datafusion::common::{DataFusionError, GetExt, Result, Statistics, internal_datafusion_err, not_impl_err};
+use datafusion::common::{GetExt, Result, Statistics, internal_datafusion_err, not_impl_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
@@ -79,7 +79,6 @@ impl MiniblockFormat {
             .with_file_metadata_cache(Some(cache))
             .fetch_metadata()
             .await
-            .map_err(|error| at(error, object))
     }
 
     /// The footer of a file of which statistics are wanted.
@@ -101,8 +100,9 @@ impl MiniblockFormat {
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
-        let files: Vec<&str> = objects.iter().map(|object| object.location.as_ref()).collect();
-        caught(&files.join(", "), self.inner.infer_schema(state, store, objects)).await
+        // An error of several has no name: each of them is tried then.
+        let file = if let [object] = objects { object.location.as_ref() } else { "" };
+        caught(file, self.inner.infer_schema(state, store, objects)).await
     }
 }
 
@@ -116,10 +116,6 @@ fn check_row_counts(footer: &ParquetMetaData) -> crate::error::Result<()> {
             .ok_or_else(|| Error::corrupt("the file has more rows than can be counted"))?;
     }
     Ok(())
-}
-
-fn at(error: DataFusionError, object: &ObjectMeta) -> DataFusionError {
-    error.context(format!("file {}", object.location))
 }
 
 /// Statistics that answer queries without a scan must be exact. DataFusion takes a missing null count for zero, and the
@@ -179,9 +175,7 @@ impl FileFormat for MiniblockFormat {
         };
         // It does not say which file is at fault.
         for object in objects {
-            if let Err(error) = self.inner_schema(state, store, std::slice::from_ref(object)).await {
-                return Err(at(error, object));
-            }
+            self.inner_schema(state, store, std::slice::from_ref(object)).await?;
         }
         Err(error)
     }
@@ -196,7 +190,7 @@ impl FileFormat for MiniblockFormat {
         caught(object.location.as_ref(), async {
             let footer = self.counted_footer(state, store, object).await?;
             let statistics = self.inner.infer_stats(state, store, Arc::clone(&table_schema), object).await;
-            Ok(without_guesses(statistics.map_err(|error| at(error, object))?, &table_schema, &footer))
+            Ok(without_guesses(statistics?, &table_schema, &footer))
         })
         .await
     }
@@ -210,7 +204,7 @@ impl FileFormat for MiniblockFormat {
     ) -> Result<Option<LexOrdering>> {
         caught(object.location.as_ref(), async {
             self.footer(state, store, object).await?;
-            self.inner.infer_ordering(state, store, table_schema, object).await.map_err(|error| at(error, object))
+            self.inner.infer_ordering(state, store, table_schema, object).await
         })
         .await
     }
@@ -225,7 +219,7 @@ impl FileFormat for MiniblockFormat {
         caught(object.location.as_ref(), async {
             let footer = self.counted_footer(state, store, object).await?;
             let meta = self.inner.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await;
-            let mut meta = meta.map_err(|error| at(error, object))?;
+            let mut meta = meta?;
             meta.statistics = without_guesses(meta.statistics, &table_schema, &footer);
             Ok(meta)
         })

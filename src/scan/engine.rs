@@ -190,6 +190,9 @@ impl Engine {
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
+        if let Some(fallback) = &self.fallback {
+            fallback.check(self.row_group, &self.chunks)?;
+        }
         // A late column would pass its rows a second time if a predicate had read them. It stays early from here on: no
         // survivors are waiting between row groups where there are late columns.
         for root in more.iter().flat_map(Predicate::columns) {

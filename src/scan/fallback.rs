@@ -57,6 +57,15 @@ impl Fallback {
         &self.leaves
     }
 
+    /// Looks at the chunks of a row group before anything is sized by what they promise.
+    pub(super) fn check(&self, row_group: usize, chunks: &HashMap<usize, Bytes>) -> Result<()> {
+        let columns = self.metadata.metadata().row_group(row_group).columns();
+        self.leaves
+            .iter()
+            .filter_map(|leaf| Some((&columns[*leaf], chunks.get(leaf)?)))
+            .try_for_each(|(column, chunk)| check_chunk(column, chunk, &self.limits))
+    }
+
     /// Goes to the selected rows of a row group.
     pub(super) fn start_row_group(
         &mut self,
@@ -66,11 +75,6 @@ impl Fallback {
         batch_size: usize,
     ) -> Result<()> {
         let columns = self.metadata.metadata().row_group(row_group).columns();
-        for leaf in &self.leaves {
-            if let Some(chunk) = chunks.get(leaf) {
-                check_chunk(&columns[*leaf], chunk, &self.limits)?;
-            }
-        }
         let chunks = self
             .leaves
             .iter()

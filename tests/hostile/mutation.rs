@@ -27,9 +27,12 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectStore, ObjectStoreExt};
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
+use futures::StreamExt;
+use miniblock::scan::native_column;
 use miniblock::{MiniblockFormat, MiniblockOptions};
+use parquet::file::metadata::ParquetMetaDataReader;
 use tokio::runtime::Runtime;
 
 use super::mutators::{Mutant, Subject};
@@ -39,13 +42,16 @@ use crate::differential::rng::Rng;
 use crate::fixtures::{files, filters};
 use crate::oracle::{Answer, How, compare, data_path, nodes, run};
 
-const MUTANTS: usize = 60_000;
+const MUTANTS: usize = 100_000;
 
 /// Threads that run mutants.
 const WORKERS: usize = 2;
 
 /// Memory that reading a small file may take, besides a multiple of its length.
 const MEMORY: usize = 48 << 20;
+
+/// Rows after which nobody reads on.
+const ENOUGH_ROWS: usize = 100_000;
 
 /// Time that a mutant may take: thousands of times as much as it does.
 const SLOW: Duration = Duration::from_secs(10);
@@ -61,6 +67,8 @@ struct Query {
     /// Root columns, if all rows are wanted of some; and what the parquet crate reads of the file itself.
     unfiltered: Option<Vec<usize>>,
     expected: Option<RecordBatch>,
+    /// Whether some of it goes through the parquet crate, which takes memory as it likes.
+    foreign: bool,
 }
 
 /// A file, and all that is needed to read it and its mutants.
@@ -79,7 +87,10 @@ impl Bench {
         let (ctx, store) = session(1000);
         register(&ctx, &store, subject.bytes.clone(), MiniblockOptions::new()).await.unwrap();
         let schema: SchemaRef = ctx.table("t").await.unwrap().schema().inner().clone();
-        let all = (0..schema.fields().len()).collect();
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&subject.bytes).unwrap();
+        let is_foreign = |root: &usize| native_column(&footer, &schema, *root).is_none();
+        let some_foreign = all.iter().any(is_foreign);
         let mut wanted = vec![("SELECT * FROM t".to_string(), Some(all))];
         for (root, field) in schema.fields().iter().enumerate() {
             let name = field.name().replace('"', "\"\"");
@@ -100,7 +111,8 @@ impl Bench {
             let expected = unfiltered
                 .as_ref()
                 .and_then(|roots| by_parquet(&subject.bytes, Some(schema.clone()), Some(roots)).ok());
-            queries.extend(config.map(|config| Query { sql, config, unfiltered, expected }));
+            let foreign = unfiltered.as_ref().map_or(some_foreign, |roots| roots.iter().any(is_foreign));
+            queries.extend(config.map(|config| Query { sql, config, unfiltered, expected, foreign }));
         }
         let weight = 1.0 / (8192 + subject.bytes.len()) as f64;
         Self { subject, ctx, store, schema, queries, weight }
@@ -128,7 +140,15 @@ impl Bench {
         let group = FileGroup::new(vec![PartitionedFile::new_from_meta(object)]);
         let config = FileScanConfigBuilder::from(query.config.clone()).with_file_groups(vec![group]).build();
         let plan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
-        let batches = collect(Arc::clone(&plan), self.ctx.task_ctx()).await?;
+        let mut stream = plan.execute(0, self.ctx.task_ctx())?;
+        let (mut batches, mut rows) = (Vec::new(), 0);
+        // Few bytes may legally be very many rows.
+        while rows < ENOUGH_ROWS
+            && let Some(batch) = stream.next().await
+        {
+            batches.push(batch?);
+            rows += batches.last().map_or(0, RecordBatch::num_rows);
+        }
         Ok(Answer { schema: plan.schema(), batches, plan })
     }
 }
@@ -194,30 +214,36 @@ impl Panic {
     }
 
     fn is_ours(&self) -> bool {
-        self.by == "miniblock" || self.by == "main"
+        self.by == "miniblock"
     }
 }
 
 /// The crate that is to blame for a panic at `place`: where it happened, or who called that if it is a library of all.
 fn caller(place: &str) -> String {
-    if !place.starts_with('/') {
-        return "miniblock".to_string();
-    }
     const OF_ALL: [&str; 12] =
         ["std", "core", "alloc", "rust", "__rust", "bytes", "arrow", "futures", "tokio", "hashbrown", "half", "usize"];
+    const OURS: &str = "miniblock";
+    if !place.starts_with('/') {
+        return OURS.to_string();
+    }
     let trace = Backtrace::force_capture().to_string();
-    // Lines of frames: number, colon, path of the function. The first are those of the hook.
-    let functions = trace.lines().filter_map(|line| {
-        let (number, function) = line.trim().split_once(": ")?;
-        number.parse::<usize>().ok().map(|_| function.trim_start_matches(['<', '&', '[', '(', '*']))
-    });
-    let after_panic = functions.skip_while(|function| !function.contains("panicking")).filter_map(|function| {
-        let name = function.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
-        let of_all = OF_ALL.iter().any(|of_all| name.starts_with(of_all));
-        (!of_all && !function.contains("panic")).then(|| name.to_string())
-    });
-    let mut after_panic = after_panic;
-    after_panic.next().unwrap_or_else(|| "nobody".to_string())
+    let mut lines = trace.lines().map(str::trim).skip_while(|line| !line.contains("panicking")).peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, function)) = line.split_once(": ") else { continue };
+        // The crates of the workspace have lines in their debug information and their paths are relative; others have names.
+        match lines.next_if(|next| next.starts_with("at ")) {
+            Some(at) if at.starts_with("at ./") => return OURS.to_string(),
+            Some(_) => {}
+            None => {
+                let function = function.trim_start_matches(['<', '&', '[', '(', '*']);
+                let name = function.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                if !OF_ALL.iter().any(|of_all| name.starts_with(of_all)) && !function.contains("panic") {
+                    return name.to_string();
+                }
+            }
+        }
+    }
+    "nobody".to_string()
 }
 
 fn watched<T>(what: Watched, work: impl FnOnce() -> T) -> std::thread::Result<T> {
@@ -246,6 +272,8 @@ struct Tally {
     /// Panics of other crates, by crate and place.
     panics: BTreeMap<String, usize>,
     differences: Vec<String>,
+    /// Mutants for which the parquet crate took much memory.
+    foreign_memory: Vec<String>,
     failures: Vec<String>,
 }
 
@@ -263,6 +291,7 @@ impl Tally {
             *self.panics.entry(place).or_default() += count;
         }
         self.differences.extend(other.differences);
+        self.foreign_memory.extend(other.foreign_memory);
         self.failures.extend(other.failures);
     }
 }
@@ -305,13 +334,18 @@ impl Worker<'_> {
             *self.tally.panics.entry(format!("{} {}: {}", panic.by, panic.place, panic.message)).or_default() += 1;
         }
         if memory > MEMORY + 64 * bytes.len() {
-            fail(format!("{memory} bytes of memory"));
+            if query.foreign {
+                self.tally.foreign_memory.push(format!("{}: {memory} bytes of memory: {name}", bench.subject.name));
+            } else {
+                fail(format!("{memory} bytes of memory"));
+            }
+        } else {
+            self.tally.most_memory = self.tally.most_memory.max(memory);
         }
         if elapsed > SLOW {
             fail(format!("{elapsed:?}"));
         }
         self.tally.mutants += 1;
-        self.tally.most_memory = self.tally.most_memory.max(memory);
         self.tally.longest = self.tally.longest.max(elapsed);
         match result {
             Err(_) => fail("a panic that was not caught".to_string()),
@@ -336,6 +370,9 @@ impl Worker<'_> {
             eprintln!("{} rows", found.num_rows());
         }
         let Some(roots) = &query.unfiltered else { return };
+        if found.num_rows() >= ENOUGH_ROWS {
+            return;
+        }
         let answer =
             |batch: RecordBatch| Answer { schema: batch.schema(), batches: vec![batch], plan: Arc::clone(&found.plan) };
         let same = |batch: RecordBatch| compare(&answer(batch), found, How::SameOrder);
@@ -446,6 +483,10 @@ fn mutants_of_all_files_are_read_or_refused() {
     );
     for (place, count) in &tally.panics {
         eprintln!("{count} caught panics of {place}");
+    }
+    eprintln!("{} mutants took much memory in the parquet crate", tally.foreign_memory.len());
+    for memory in tally.foreign_memory.iter().take(5) {
+        eprintln!("{memory}");
     }
     for difference in tally.differences.iter().take(10) {
         eprintln!("not what the parquet crate reads: {difference}");

@@ -169,7 +169,12 @@ async fn pages_of_nulls() {
         for encoding in [Encoding::Plain, Encoding::DeltaBinaryPacked, Encoding::RleDictionary] {
             for levels in [run_of(false, 3), levels(&[false; 3])] {
                 // Bytes that mean nothing are only looked at where a bit-packed run hides that all are NULL.
-                if levels[0] & 1 == 1 && values.len() == 9 {
+                let is_sound = match encoding {
+                    Encoding::Plain => true,
+                    Encoding::DeltaBinaryPacked => *values == delta(&[]),
+                    _ => *values == [0],
+                };
+                if levels[0] & 1 == 1 && !values.is_empty() && !is_sound {
                     continue;
                 }
                 let pages = vec![
@@ -208,7 +213,7 @@ async fn pages_of_one_row() {
     };
     let pages = std::iter::once(Page::dictionary(2, &plain(&[9, -7]))).chain((0..300).map(page)).collect();
     let expected: Vec<_> = (0..300).map(value).collect();
-    has_rows_for_all("one row a page", &stored(OPTIONAL, 300, pages), &expected).await;
+    has_rows("one row a page", &stored(OPTIONAL, 300, pages), &expected).await;
 }
 
 #[tokio::test]
@@ -218,13 +223,14 @@ async fn dictionaries() {
     has_rows("no dictionary", &stored(OPTIONAL, 3, vec![nulls()]), &[None; 3]).await;
 
     let coded = |values: &[u8]| Page::v1(values.len(), Encoding::RleDictionary, None, &indices(values));
+    let early = Page::v1(1, Encoding::Plain, None, &plain(&[5]));
     let refused = [
         ("none", vec![coded(&[0, 0])], "dictionary of 0 entries"),
         ("no entries", vec![Page::dictionary(0, &[]), coded(&[0, 0])], "dictionary of 0 entries"),
         ("past the end", vec![Page::dictionary(2, &plain(&[5, 6])), coded(&[1, 2])], "dictionary of 2 entries"),
         ("too few", vec![Page::dictionary(3, &plain(&[5, 6])), coded(&[1, 1])], "f.parquet"),
         ("too many", vec![Page::dictionary(1 << 30, &plain(&[5, 6])), coded(&[1, 1])], "dictionary of 1073741824"),
-        ("late", vec![coded(&[0]), Page::dictionary(1, &plain(&[5])), coded(&[0])], "not the first"),
+        ("late", vec![early, Page::dictionary(1, &plain(&[5])), coded(&[0])], "not the first"),
     ];
     for (name, pages, message) in refused {
         is_refused(name, &stored(REQUIRED, 2, pages).assemble(), message).await;
@@ -346,7 +352,8 @@ async fn chunks_outside_of_the_file() {
     let good = stored(REQUIRED, 3, page()).assemble();
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&good).unwrap();
     let (size, len) = (good.len() as i64, metadata.row_group(0).column(0).compressed_size());
-    let ranges = [(-1, len), (4, -len), (size, len), (4, size), (4, i64::MAX), (i64::MAX, i64::MAX), (i64::MIN, len)];
+    let ranges =
+        [(-1, len), (4, -len), (size, len), (4, 2 * size), (4, i64::MAX), (i64::MAX, i64::MAX), (i64::MIN, len)];
     for (offset, length) in ranges {
         let column = metadata.row_group(0).column(0).clone().into_builder();
         let column = column.set_data_page_offset(offset).set_total_compressed_size(length).build().unwrap();

@@ -136,11 +136,13 @@ impl Chunk {
     /// Writes the pages; the metadata that goes with them.
     fn write(&self, bytes: &mut Vec<u8>) -> ColumnChunkMetaData {
         let start = bytes.len();
-        let (mut uncompressed, mut first_data) = (0, None);
+        let (mut uncompressed, mut first_data) = (0usize, None);
         for page in &self.pages {
             let position = bytes.len();
             bytes.extend(encode_header(&page.header));
-            uncompressed += bytes.len() - position + page.header.uncompressed_size;
+            let header_size = bytes.len() - position;
+            // Mutants have sizes that are none.
+            uncompressed = page.header.uncompressed_size.wrapping_add(uncompressed).wrapping_add(header_size);
             bytes.extend_from_slice(&page.body);
             if !matches!(page.header.kind, PageKind::Dictionary { .. }) {
                 first_data.get_or_insert(position);
