@@ -22,6 +22,9 @@ pub enum Error {
     /// The bytes ask for more than an option allows.
     #[error("limit exceeded: {0}")]
     Limit(Box<Fault>),
+    /// Code that read the file panicked: a bug, most likely on bytes that nobody expected.
+    #[error("panic: {0}")]
+    Panic(Box<Fault>),
     /// The parquet crate refused the footer, an index or a column that goes through it.
     #[error("{0}{suffix}", suffix = .1.suffix())]
     Parquet(#[source] parquet::errors::ParquetError, Place),
@@ -113,6 +116,14 @@ impl Error {
         Self::Limit(Fault::boxed(message))
     }
 
+    /// What read the file panicked; `payload` is the panic's.
+    #[cold]
+    pub fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let message = payload.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| payload.downcast_ref::<&str>().copied());
+        Self::Panic(Fault::boxed(message.unwrap_or("without a message")))
+    }
+
     /// Something outside the crate failed: a store, an expression.
     pub fn external(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::External(source.into(), Place::default())
@@ -127,7 +138,7 @@ impl Error {
     pub fn place(&self) -> &Place {
         static NOWHERE: Place = Place { file: None, row_group: None, column: None, page: None };
         match self {
-            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => &fault.place,
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) | Self::Panic(fault) => &fault.place,
             Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => place,
             Self::Config(_) => &NOWHERE,
         }
@@ -135,7 +146,9 @@ impl Error {
 
     fn placed(mut self, name: impl FnOnce(&mut Place)) -> Self {
         match &mut self {
-            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) => name(&mut fault.place),
+            Self::Corrupt(fault) | Self::Unsupported(fault) | Self::Limit(fault) | Self::Panic(fault) => {
+                name(&mut fault.place)
+            }
             Self::Parquet(_, place) | Self::Arrow(_, place) | Self::External(_, place) => name(place),
             Self::Config(_) => {}
         }
@@ -175,7 +188,14 @@ impl Fault {
 
 impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
-        Self::Parquet(error, Place::default())
+        // What went through the parquet crate may be our own.
+        match error {
+            parquet::errors::ParquetError::External(source) => match source.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(source) => Self::Parquet(parquet::errors::ParquetError::External(source), Place::default()),
+            },
+            error => Self::Parquet(error, Place::default()),
+        }
     }
 }
 

@@ -199,7 +199,7 @@ const FROM_PARQUET_TESTING: [&str; 4] = [
     "rle_boolean_encoding.parquet",
 ];
 
-fn files() -> Vec<String> {
+pub(crate) fn files() -> Vec<String> {
     let entries = fs::read_dir(data_path("")).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.retain(|name| name.ends_with(".parquet"));
@@ -209,7 +209,7 @@ fn files() -> Vec<String> {
 }
 
 /// Filters by values of the file: a few for each column.
-fn filters(whole: &Answer) -> Vec<String> {
+pub(crate) fn filters(whole: &Answer) -> Vec<String> {
     let mut filters = Vec::new();
     let options = FormatOptions::default();
     for (index, field) in whole.schema.fields().iter().enumerate() {

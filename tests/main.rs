@@ -4,11 +4,13 @@
 
 mod access_plan;
 mod allocations;
+mod allocator;
 mod differential;
 mod encryption;
 mod files;
 mod fixtures;
 mod floors;
+mod hostile;
 mod nested;
 mod oracle;
 mod parquet_testing;

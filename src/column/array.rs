@@ -112,6 +112,7 @@ impl FinishRows for BitBuffer {
 
 impl FinishRows for ByteBuffer {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        let limit = self.limit();
         let (views, buffers) = self.take();
         Ok(match output {
             DataType::Utf8View => {
@@ -123,18 +124,26 @@ impl FinishRows for ByteBuffer {
                 // SAFETY: as above; bytes need no validation.
                 Arc::new(unsafe { BinaryViewArray::new_unchecked(ScalarBuffer::from(views), buffers, nulls) })
             }
-            DataType::Utf8 => offsets::<GenericStringType<i32>>(&views, &buffers, nulls)?,
-            DataType::LargeUtf8 => offsets::<GenericStringType<i64>>(&views, &buffers, nulls)?,
-            DataType::Binary => offsets::<GenericBinaryType<i32>>(&views, &buffers, nulls)?,
-            DataType::LargeBinary => offsets::<GenericBinaryType<i64>>(&views, &buffers, nulls)?,
+            DataType::Utf8 => offsets::<GenericStringType<i32>>(&views, &buffers, nulls, limit)?,
+            DataType::LargeUtf8 => offsets::<GenericStringType<i64>>(&views, &buffers, nulls, limit)?,
+            DataType::Binary => offsets::<GenericBinaryType<i32>>(&views, &buffers, nulls, limit)?,
+            DataType::LargeBinary => offsets::<GenericBinaryType<i64>>(&views, &buffers, nulls, limit)?,
             output => return Err(no_array("BYTE_ARRAY", output)),
         })
     }
 }
 
-/// An array with offsets of the values behind `views`.
-fn offsets<T: ByteArrayType>(views: &[u128], buffers: &[ArrowBuffer], nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+/// An array with offsets of the values behind `views`, of at most `limit` bytes.
+fn offsets<T: ByteArrayType>(
+    views: &[u128],
+    buffers: &[ArrowBuffer],
+    nulls: Option<NullBuffer>,
+    limit: usize,
+) -> Result<ArrayRef> {
     let total: usize = views.iter().map(|view| view_len(*view)).sum();
+    if total > limit {
+        return Err(Error::limit(format!("{total} bytes of {} in one batch (max_batch_size)", T::DATA_TYPE)));
+    }
     if T::Offset::from_usize(total).is_none() {
         return Err(Error::limit(format!("{total} bytes of {} in one batch: use a view type", T::DATA_TYPE)));
     }

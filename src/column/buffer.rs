@@ -2,7 +2,7 @@
 
 use arrow::buffer::Buffer as ArrowBuffer;
 
-use crate::encoding::byte_array::{ViewBuffer, view_bytes, view_len};
+use crate::encoding::byte_array::{MAX_DATA, ViewBuffer, view_bytes, view_len};
 use crate::error::Result;
 use crate::kernels::{self, Value, kernels};
 
@@ -22,6 +22,16 @@ pub(crate) trait Buffer: Default + Send {
 
     /// Makes a finished buffer cheap to gather from: a dictionary.
     fn freeze(&mut self) {}
+
+    /// Says how many bytes the buffer may hold beside a fixed number for each value.
+    fn set_limit(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
+    /// Bytes that the buffer holds beside a fixed number for each value. Shared ones do not count.
+    fn extra_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl<T: Value> Buffer for Vec<T> {
@@ -129,11 +139,15 @@ pub(crate) struct ByteBuffer {
     values: ViewBuffer,
     /// Buffers by index; None where the arena will stand.
     buffers: Vec<Option<ArrowBuffer>>,
+    /// Bytes in arenas that were sealed.
+    sealed: usize,
+    /// Bytes that all arenas may hold together.
+    limit: usize,
 }
 
 impl Default for ByteBuffer {
     fn default() -> Self {
-        let mut buffer = Self { values: ViewBuffer::default(), buffers: Vec::new() };
+        let mut buffer = Self { values: ViewBuffer::default(), buffers: Vec::new(), sealed: 0, limit: usize::MAX };
         buffer.clear();
         buffer
     }
@@ -175,10 +189,21 @@ impl ByteBuffer {
 
     fn seal(&mut self) {
         let data = std::mem::take(&mut self.values.data);
+        self.sealed += data.len();
+        self.limit_arena();
         let sealed = self.values.buffer_index as usize;
         self.buffers[sealed] = Some(ArrowBuffer::from_vec(data));
         self.values.buffer_index = self.buffers.len() as u32;
         self.buffers.push(None);
+    }
+
+    /// Bytes that all arenas may hold together.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn limit_arena(&mut self) {
+        self.values.max_data = self.limit.saturating_sub(self.sealed).min(MAX_DATA);
     }
 
     /// The index of a shared buffer, added if it was not the last one added.
@@ -263,6 +288,8 @@ impl Buffer for ByteBuffer {
         self.values.buffer_index = 0;
         self.buffers.clear();
         self.buffers.push(None);
+        self.sealed = 0;
+        self.limit_arena();
     }
 
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
@@ -298,6 +325,15 @@ impl Buffer for ByteBuffer {
         if !self.values.data.is_empty() {
             self.seal();
         }
+    }
+
+    fn set_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+        self.limit_arena();
+    }
+
+    fn extra_bytes(&self) -> usize {
+        self.sealed + self.values.data.len()
     }
 }
 

@@ -39,7 +39,8 @@ pub(crate) struct Cursor<E: Encodings> {
 }
 
 impl<E: Encodings> Cursor<E> {
-    pub(crate) fn new(encodings: E, optional: bool) -> Self {
+    /// `dense`: a buffer for the values of a segment.
+    pub(crate) fn new(encodings: E, optional: bool, dense: E::Buffer) -> Self {
         Self {
             pages: None,
             page: PageBuffer::default(),
@@ -50,7 +51,7 @@ impl<E: Encodings> Cursor<E> {
             owed_values: 0,
             left: 0,
             validity: BitBuffer::default(),
-            dense: E::Buffer::default(),
+            dense,
             counts: PageCounts::default(),
         }
     }
@@ -228,8 +229,8 @@ impl<E: Encodings> Cursor<E> {
             if self.optional {
                 self.levels.reset();
             }
-            // A page of NULLs alone may lack value bytes, even a header: nothing is parsed before a value is asked for.
-            return if page.values().is_empty() {
+            // A page of NULLs alone may lack value bytes, or have any: nothing is parsed that nobody can ask for.
+            return if page.values().is_empty() || page.is_all_null() {
                 self.values.start_empty_page();
                 Ok(())
             } else {

@@ -87,6 +87,9 @@ pub(crate) trait Column: Send {
     /// The rows that were appended, as an array; starts the next one.
     fn finish(&mut self) -> Result<ArrayRef>;
 
+    /// Bytes of the rows that were appended, beside a fixed number for each.
+    fn extra_bytes(&self) -> usize;
+
     /// Pages so far, over all chunks.
     fn page_counts(&self) -> PageCounts;
 }

@@ -12,24 +12,24 @@ use super::window::{Rows, Window};
 use super::{Column, ColumnKind, Domain, Integers, PageCounts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, kernels};
-use crate::page::PageReader;
+use crate::page::{Limits, PageReader};
 use crate::predicate::{Matches, Selection, ValueSet, WINDOW_ROWS};
 
-/// Opens a column; it has no chunk yet.
+/// Opens a column; it has no chunk yet. What it decodes stays within `limits`.
 ///
 /// # Errors
 /// If its physical type is not read here.
-pub(crate) fn open(kind: &ColumnKind) -> Result<Box<dyn Column>> {
+pub(crate) fn open(kind: &ColumnKind, limits: &Limits) -> Result<Box<dyn Column>> {
     let kind = kind.clone();
     Ok(match kind.physical {
-        PhysicalType::BOOLEAN => Box::new(Reader::new(BitEncodings::default(), kind)),
-        PhysicalType::INT32 => Box::new(Reader::new(FixedEncodings::<i32>::new(true), kind)),
-        PhysicalType::INT64 => Box::new(Reader::new(FixedEncodings::<i64>::new(true), kind)),
-        PhysicalType::FLOAT => Box::new(Reader::new(FixedEncodings::<i32>::new(false), kind)),
-        PhysicalType::DOUBLE => Box::new(Reader::new(FixedEncodings::<i64>::new(false), kind)),
+        PhysicalType::BOOLEAN => Box::new(Reader::new(BitEncodings::default(), kind, limits)),
+        PhysicalType::INT32 => Box::new(Reader::new(FixedEncodings::<i32>::new(true), kind, limits)),
+        PhysicalType::INT64 => Box::new(Reader::new(FixedEncodings::<i64>::new(true), kind, limits)),
+        PhysicalType::FLOAT => Box::new(Reader::new(FixedEncodings::<i32>::new(false), kind, limits)),
+        PhysicalType::DOUBLE => Box::new(Reader::new(FixedEncodings::<i64>::new(false), kind, limits)),
         PhysicalType::BYTE_ARRAY => {
             let utf8 = kind.domain() == Domain::Bytes { utf8: true };
-            Box::new(Reader::new(ByteEncodings::new(utf8), kind))
+            Box::new(Reader::new(ByteEncodings::new(utf8, limits.max_value_size), kind, limits))
         }
         other => return Err(Error::unsupported(format!("physical type {other}"))),
     })
@@ -62,16 +62,21 @@ impl<E: Encodings> Reader<E>
 where
     E::Buffer: FinishRows,
 {
-    fn new(encodings: E, kind: ColumnKind) -> Self {
+    fn new(encodings: E, kind: ColumnKind, limits: &Limits) -> Self {
+        let limited = || {
+            let mut buffer = E::Buffer::default();
+            buffer.set_limit(limits.max_batch_size);
+            buffer
+        };
         Self {
-            cursor: Cursor::new(encodings, kind.optional),
+            cursor: Cursor::new(encodings, kind.optional, limited()),
             kind,
-            window: Window::new(),
+            window: Window::new(limited()),
             conditions: Vec::new(),
             reads_values: false,
-            rows: Rows::new(),
+            rows: Rows::new(limited()),
             spread: E::Buffer::default(),
-            dense: E::Buffer::default(),
+            dense: limited(),
             indices: Vec::new(),
         }
     }
@@ -254,6 +259,10 @@ where
         let validity = self.rows.validity.take();
         let nulls = validity.map(|mut bits: BitBuffer| arrow::buffer::NullBuffer::new(bits.take()));
         self.rows.values.finish(nulls, &self.kind.output).map_err(|error| self.named(error))
+    }
+
+    fn extra_bytes(&self) -> usize {
+        self.rows.values.extra_bytes()
     }
 
     fn page_counts(&self) -> PageCounts {

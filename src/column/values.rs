@@ -4,6 +4,7 @@ use super::buffer::{BitBuffer, Buffer, ByteBuffer};
 use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
 use crate::encoding::boolean::{PlainBoolean, RleBoolean};
+use crate::encoding::byte_array::view_len;
 use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
 use crate::encoding::delta_byte_array::DeltaByteArray;
 use crate::encoding::delta_length_byte_array::DeltaLengthByteArray;
@@ -207,6 +208,10 @@ impl<T: Number> Encodings for FixedEncodings<T> {
     }
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut Vec<T>) -> Result<()> {
+        // The entries of a dictionary are as many as its header says.
+        if !self.is_delta && count > page.len() / T::WIDTH {
+            return Err(Error::corrupt(format!("{count} PLAIN values in a page of {} bytes", page.len())));
+        }
         let start = out.len();
         out.resize(start + count, T::default());
         let out = &mut out[start..];
@@ -238,10 +243,11 @@ pub(crate) struct ByteEncodings {
     utf8: bool,
     /// Whether those of the present page are known to be.
     is_ascii: bool,
+    max_value_size: usize,
 }
 
 impl ByteEncodings {
-    pub(crate) fn new(utf8: bool) -> Self {
+    pub(crate) fn new(utf8: bool, max_value_size: usize) -> Self {
         Self {
             plain: PlainByteArray::default(),
             delta_length: DeltaLengthByteArray::default(),
@@ -249,6 +255,17 @@ impl ByteEncodings {
             encoding: Encoding::Plain,
             utf8,
             is_ascii: false,
+            max_value_size,
+        }
+    }
+
+    fn check_lengths(&self, views: &[u128]) -> Result<()> {
+        match views.iter().map(|view| view_len(*view)).max() {
+            Some(longest) if longest > self.max_value_size => Err(Error::limit(format!(
+                "byte array of {longest} bytes, over the maximum of {} (max_value_size)",
+                self.max_value_size
+            ))),
+            _ => Ok(()),
         }
     }
 
@@ -298,6 +315,10 @@ impl Encodings for ByteEncodings {
             }
             out.seal_large();
             left -= some;
+        }
+        // No value is longer than its page.
+        if page.len() > self.max_value_size {
+            self.check_lengths(&out.views()[start..])?;
         }
         if self.utf8 && !self.is_ascii { Self::validate(out, start) } else { Ok(()) }
     }

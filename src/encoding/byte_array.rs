@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 pub const INLINE_LEN: usize = 12;
 
 /// Views, and the bytes of those values that are longer than [`INLINE_LEN`].
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ViewBuffer {
     /// One view a value, in Arrow's layout: length (32 bits), then the bytes padded with zeros, or the first 4 bytes, the
     /// index of the buffer and the offset in it.
@@ -15,13 +15,24 @@ pub struct ViewBuffer {
     pub data: Vec<u8>,
     /// The index that the views give for `data`.
     pub buffer_index: u32,
+    /// Bytes that `data` may hold, [`MAX_DATA`] at most.
+    pub max_data: usize,
+}
+
+/// As far as Arrow's offsets into a buffer go.
+pub const MAX_DATA: usize = i32::MAX as usize;
+
+impl Default for ViewBuffer {
+    fn default() -> Self {
+        Self { views: Vec::new(), data: Vec::new(), buffer_index: 0, max_data: MAX_DATA }
+    }
 }
 
 impl ViewBuffer {
     /// Appends a value.
     ///
     /// # Errors
-    /// Limit: its length or offset exceeds 31 bits.
+    /// Limit: `data` is full.
     #[inline]
     pub fn push(&mut self, value: &[u8]) -> Result<()> {
         let view = match make_inline_view(value) {
@@ -44,11 +55,12 @@ impl ViewBuffer {
     /// Checks that `data` may grow by `len` bytes, and returns the offset at which they start.
     ///
     /// # Errors
-    /// Limit: their end exceeds 31 bits, which is as far as Arrow's offsets go.
+    /// Limit: their end exceeds [`ViewBuffer::max_data`].
     pub(super) fn reserve(&self, len: usize) -> Result<usize> {
         match self.data.len().checked_add(len) {
-            Some(end) if end <= i32::MAX as usize => Ok(self.data.len()),
-            _ => Err(Error::limit("the bytes of one string buffer exceed 2 GiB")),
+            Some(end) if end <= self.max_data.min(MAX_DATA) => Ok(self.data.len()),
+            _ if self.max_data >= MAX_DATA => Err(Error::limit("the bytes of one string buffer exceed 2 GiB")),
+            _ => Err(Error::limit("the byte arrays of one batch are longer than max_batch_size allows")),
         }
     }
 
@@ -192,6 +204,17 @@ mod tests {
         assert_eq!(buffer.reserve(i32::MAX as usize - 100).unwrap(), 100);
         assert!(matches!(buffer.reserve(i32::MAX as usize - 99), Err(Error::Limit(_))));
         assert!(matches!(buffer.reserve(usize::MAX), Err(Error::Limit(_))));
+    }
+
+    #[test]
+    fn no_more_bytes_than_allowed() {
+        let mut buffer = ViewBuffer { max_data: 50, ..ViewBuffer::default() };
+        buffer.push(&[1; 30]).unwrap();
+        buffer.push(&[1; 12]).unwrap();
+        buffer.push(&[1; 20]).unwrap();
+        let error = buffer.push(&[1; 13]).unwrap_err();
+        assert!(matches!(error, Error::Limit(_)) && error.to_string().contains("max_batch_size"), "{error}");
+        assert_eq!(buffer.data.len(), 50);
     }
 
     #[test]

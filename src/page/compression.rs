@@ -10,6 +10,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use parquet::basic::Compression;
 use std::io::Read;
 
+use super::Limits;
 use crate::error::{Error, Result};
 
 /// The codecs of parquet.thrift that can be read.
@@ -50,7 +51,7 @@ impl TryFrom<Compression> for Codec {
 
 impl Codec {
     /// The most bytes that `compressed` bytes can become, where the format bounds it.
-    fn max_uncompressed(self, compressed: usize) -> usize {
+    pub(super) fn max_uncompressed(self, compressed: usize) -> usize {
         let ratio = match self {
             Self::Uncompressed => 1,
             // A copy of 64 bytes takes three.
@@ -62,19 +63,6 @@ impl Codec {
             Self::Brotli | Self::Zstd => return usize::MAX,
         };
         compressed.saturating_mul(ratio)
-    }
-}
-
-/// How much the bytes of a file may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Size of a page after decompression, in bytes.
-    pub max_page_size: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_page_size: 256 << 20 }
     }
 }
 
@@ -124,18 +112,7 @@ impl Decompressor {
             out.clear();
             return Ok(());
         }
-        if uncompressed_size > limits.max_page_size {
-            return Err(Error::limit(format!(
-                "page of {uncompressed_size} bytes, over the maximum of {}",
-                limits.max_page_size
-            )));
-        }
-        if uncompressed_size > codec.max_uncompressed(compressed.len()) {
-            return Err(Error::corrupt(format!(
-                "{} bytes of {codec:?} cannot become {uncompressed_size}",
-                compressed.len()
-            )));
-        }
+        limits.check_page(codec, compressed.len(), uncompressed_size)?;
         // What was there is overwritten: zeros are only written where the page is longer than the one before.
         out.resize(uncompressed_size, 0);
         let written = match codec {

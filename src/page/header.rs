@@ -1,11 +1,10 @@
 //! `PageHeader` of parquet.thrift, in the Thrift compact protocol.
 //!
-//! The parser knows the fields that a scan needs and steps over the rest, statistics among them. It allocates nothing,
-//! never reads past the slice, takes time in proportion to the bytes that it steps over, and bounds its recursion.
+//! The parser knows the fields that a scan needs and steps over the rest, statistics among them.
 
 use std::fmt;
 
-use crate::encoding::varint::{read_uleb, zigzag};
+use super::thrift::{Thrift, Type};
 use crate::error::{Error, Result};
 
 /// What stands in front of a page.
@@ -151,7 +150,7 @@ impl fmt::Display for Encoding {
 /// # Errors
 /// `bytes` end within the header, or it is malformed.
 pub fn parse(bytes: &[u8]) -> Result<(PageHeader, usize)> {
-    let mut thrift = Thrift { bytes, position: 0 };
+    let mut thrift = Thrift::new(bytes, "page header");
     let mut page_type = None;
     let mut uncompressed_size = None;
     let mut compressed_size = None;
@@ -184,7 +183,7 @@ pub fn parse(bytes: &[u8]) -> Result<(PageHeader, usize)> {
         compressed_size: required(compressed_size, "compressed_page_size")?,
         crc,
     };
-    Ok((header, thrift.position))
+    Ok((header, thrift.position()))
 }
 
 fn data_page_header(thrift: &mut Thrift<'_>) -> Result<PageKind> {
@@ -193,8 +192,8 @@ fn data_page_header(thrift: &mut Thrift<'_>) -> Result<PageKind> {
     while let Some(field) = thrift.field(&mut id)? {
         match (id, field) {
             (1, Type::I32) => num_values = Some(thrift.size("num_values")?),
-            (2, Type::I32) => encoding = Some(thrift.encoding()?),
-            (3, Type::I32) => definition_level_encoding = Some(thrift.encoding()?),
+            (2, Type::I32) => encoding = Some(thrift.i32().map(Encoding::from_thrift)?),
+            (3, Type::I32) => definition_level_encoding = Some(thrift.i32().map(Encoding::from_thrift)?),
             (_, other) => thrift.skip(other, 0)?,
         }
     }
@@ -215,7 +214,7 @@ fn data_page_header_v2(thrift: &mut Thrift<'_>) -> Result<PageKind> {
             (1, Type::I32) => num_values = Some(thrift.size("num_values")?),
             (2, Type::I32) => num_nulls = Some(thrift.size("num_nulls")?),
             (3, Type::I32) => num_rows = Some(thrift.size("num_rows")?),
-            (4, Type::I32) => encoding = Some(thrift.encoding()?),
+            (4, Type::I32) => encoding = Some(thrift.i32().map(Encoding::from_thrift)?),
             (5, Type::I32) => definition_levels_len = Some(thrift.size("definition_levels_byte_length")?),
             (6, Type::I32) => repetition_levels_len = Some(thrift.size("repetition_levels_byte_length")?),
             (7, Type::Bool(value)) => is_compressed = value,
@@ -239,7 +238,7 @@ fn dictionary_page_header(thrift: &mut Thrift<'_>) -> Result<PageKind> {
     while let Some(field) = thrift.field(&mut id)? {
         match (id, field) {
             (1, Type::I32) => num_values = Some(thrift.size("num_values")?),
-            (2, Type::I32) => encoding = Some(thrift.encoding()?),
+            (2, Type::I32) => encoding = Some(thrift.i32().map(Encoding::from_thrift)?),
             (_, other) => thrift.skip(other, 0)?,
         }
     }
@@ -251,170 +250,6 @@ fn dictionary_page_header(thrift: &mut Thrift<'_>) -> Result<PageKind> {
 
 fn required<T>(field: Option<T>, name: &str) -> Result<T> {
     field.ok_or_else(|| Error::corrupt(format!("page header without {name}")))
-}
-
-/// The type of a field or element; a field's boolean is stored in its type.
-#[derive(Debug, Clone, Copy)]
-enum Type {
-    Bool(bool),
-    I8,
-    I16,
-    I32,
-    I64,
-    Double,
-    Binary,
-    /// List or set: they look the same.
-    List,
-    Map,
-    Struct,
-    Uuid,
-}
-
-impl Type {
-    fn from_compact(number: u8) -> Result<Self> {
-        Ok(match number {
-            1 => Self::Bool(true),
-            2 => Self::Bool(false),
-            3 => Self::I8,
-            4 => Self::I16,
-            5 => Self::I32,
-            6 => Self::I64,
-            7 => Self::Double,
-            8 => Self::Binary,
-            9 | 10 => Self::List,
-            11 => Self::Map,
-            12 => Self::Struct,
-            13 => Self::Uuid,
-            other => return Err(Error::corrupt(format!("page header with Thrift type {other}"))),
-        })
-    }
-}
-
-/// A cursor over the Thrift compact protocol.
-struct Thrift<'a> {
-    bytes: &'a [u8],
-    position: usize,
-}
-
-impl Thrift<'_> {
-    /// Containers in containers that are stepped over. No field of parquet.thrift comes near.
-    const MAX_DEPTH: usize = 16;
-
-    /// Reads a field header: the type, with `id` moved on, or `None` where the struct ends.
-    fn field(&mut self, id: &mut i16) -> Result<Option<Type>> {
-        let byte = self.byte()?;
-        if byte == 0 {
-            return Ok(None);
-        }
-        let field = Type::from_compact(byte & 0x0f)?;
-        *id = match byte >> 4 {
-            0 => {
-                i16::try_from(self.varint()?).map_err(|_| Error::corrupt("page header with a field id over 16 bits"))?
-            }
-            delta => id
-                .checked_add(i16::from(delta))
-                .ok_or_else(|| Error::corrupt("page header with a field id over 16 bits"))?,
-        };
-        Ok(Some(field))
-    }
-
-    fn byte(&mut self) -> Result<u8> {
-        let Some(&byte) = self.bytes.get(self.position) else {
-            return Err(Error::corrupt("page header is cut short"));
-        };
-        self.position += 1;
-        Ok(byte)
-    }
-
-    fn varint(&mut self) -> Result<i64> {
-        Ok(zigzag(read_uleb(self.bytes, &mut self.position)?))
-    }
-
-    fn i32(&mut self) -> Result<i32> {
-        i32::try_from(self.varint()?).map_err(|_| Error::corrupt("page header with an integer over 32 bits"))
-    }
-
-    fn encoding(&mut self) -> Result<Encoding> {
-        self.i32().map(Encoding::from_thrift)
-    }
-
-    fn size(&mut self, name: &str) -> Result<usize> {
-        let value = self.i32()?;
-        usize::try_from(value).map_err(|_| Error::corrupt(format!("page header with {name} {value}")))
-    }
-
-    fn advance(&mut self, n: u64) -> Result<()> {
-        let left = self.bytes.len() - self.position;
-        match usize::try_from(n) {
-            Ok(n) if n <= left => {
-                self.position += n;
-                Ok(())
-            }
-            _ => Err(Error::corrupt("page header is cut short")),
-        }
-    }
-
-    /// Steps over the value of a field.
-    fn skip(&mut self, field: Type, depth: usize) -> Result<()> {
-        if depth > Self::MAX_DEPTH {
-            return Err(Error::corrupt("page header is nested too deeply"));
-        }
-        match field {
-            Type::Bool(_) => Ok(()),
-            Type::I8 => self.advance(1),
-            Type::I16 | Type::I32 | Type::I64 => read_uleb(self.bytes, &mut self.position).map(drop),
-            Type::Double => self.advance(8),
-            Type::Uuid => self.advance(16),
-            Type::Binary => {
-                let len = read_uleb(self.bytes, &mut self.position)?;
-                self.advance(len)
-            }
-            Type::Struct => {
-                let mut id = 0;
-                while let Some(field) = self.field(&mut id)? {
-                    self.skip(field, depth + 1)?;
-                }
-                Ok(())
-            }
-            Type::List => {
-                let byte = self.byte()?;
-                let count = match byte >> 4 {
-                    15 => read_uleb(self.bytes, &mut self.position)?,
-                    short => u64::from(short),
-                };
-                if count == 0 {
-                    return Ok(());
-                }
-                let element = Type::from_compact(byte & 0x0f)?;
-                for _ in 0..count {
-                    // An element takes a byte at least, so that the bytes bound the loop.
-                    self.skip_element(element, depth + 1)?;
-                }
-                Ok(())
-            }
-            Type::Map => {
-                let count = read_uleb(self.bytes, &mut self.position)?;
-                if count == 0 {
-                    return Ok(());
-                }
-                let byte = self.byte()?;
-                let (key, value) = (Type::from_compact(byte >> 4)?, Type::from_compact(byte & 0x0f)?);
-                for _ in 0..count {
-                    self.skip_element(key, depth + 1)?;
-                    self.skip_element(value, depth + 1)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Steps over an element of a container, where a boolean has a byte of its own.
-    fn skip_element(&mut self, element: Type, depth: usize) -> Result<()> {
-        match element {
-            Type::Bool(_) => self.advance(1),
-            other => self.skip(other, depth),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,18 @@
 //!
 //! [`PageReader`] walks the headers of a chunk, so that pages nobody wants are never decompressed; [`PageBuffer`] holds
 //! the page that is read and is reused for the next. Only flat columns come here: no repetition levels, and definition
-//! levels of at most one bit.
+//! levels of at most one bit. What the parquet crate reads instead is looked at before it gets it: [`check_headers`],
+//! [`check_footer`].
 
 mod compression;
+mod footer;
 mod header;
+mod limits;
 mod reader;
+mod thrift;
 
-pub use compression::{Codec, Decompressor, Limits};
+pub use compression::{Codec, Decompressor};
+pub use footer::{check_footer, check_index};
 pub use header::{Encoding, PageHeader, PageKind, parse};
-pub use reader::{PageBuffer, PageReader, looks_encrypted};
+pub use limits::Limits;
+pub use reader::{PageBuffer, PageReader, check_headers};

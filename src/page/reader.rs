@@ -7,8 +7,9 @@ use flate2::Crc;
 
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
-use crate::page::compression::{Codec, Decompressor, Limits};
+use crate::page::compression::{Codec, Decompressor};
 use crate::page::header::{Encoding, PageHeader, PageKind, parse};
+use crate::page::limits::Limits;
 
 /// Walks the pages of a column chunk of a flat column by their headers, and reads those that are wanted.
 #[derive(Debug, Clone)]
@@ -105,39 +106,18 @@ impl PageReader {
     }
 
     fn parse_next(&self) -> Result<(PageHeader, Range<usize>)> {
-        let rest = self.chunk.get(self.position..).unwrap_or_default();
-        if rest.is_empty() {
-            return Err(Error::corrupt(format!("column chunk ends {} values early", self.remaining)));
-        }
-        let (header, header_size) = parse(rest).map_err(|error| {
-            if self.position == 0 && looks_encrypted(rest) { Error::unsupported("an encrypted column") } else { error }
-        })?;
-        let start = self.position + header_size;
-        let end = start.checked_add(header.compressed_size).filter(|&end| end <= self.chunk.len());
-        let Some(end) = end else {
-            return Err(Error::corrupt(format!(
-                "page of {} bytes runs past the end of its column chunk",
-                header.compressed_size
-            )));
-        };
+        let (header, body) = page_at(&self.chunk, self.position, self.remaining)?;
         self.check(&header)?;
-        Ok((header, start..end))
+        Ok((header, body))
     }
 
     /// Checks what a header says against itself and the chunk.
     fn check(&self, header: &PageHeader) -> Result<()> {
-        if let Some(num_values) = header.data_values()
-            && num_values as u64 > self.remaining
-        {
-            return Err(Error::corrupt(format!(
-                "page of {num_values} values, {} are left in its column chunk",
-                self.remaining
-            )));
-        }
         match header.kind {
             PageKind::Dictionary { .. } if self.next_page > 0 => {
                 Err(Error::corrupt("dictionary page that is not the first of its column chunk"))
             }
+            PageKind::Dictionary { .. } => self.limits.check_dictionary(header.uncompressed_size),
             PageKind::DataV2 {
                 num_values, num_nulls, num_rows, definition_levels_len, repetition_levels_len, ..
             } => {
@@ -236,7 +216,7 @@ impl PageReader {
 
 /// Whether a column chunk whose page header is none begins as an encrypted one: a module of four bytes of length, nonce,
 /// ciphertext and tag, and a second one. The footer cannot tell: the parquet crate shows it with a feature of its own only.
-pub fn looks_encrypted(chunk: &[u8]) -> bool {
+fn looks_encrypted(chunk: &[u8]) -> bool {
     const NONCE_AND_TAG: usize = 12 + 16;
     let module = |bytes: &[u8]| {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
@@ -244,6 +224,66 @@ pub fn looks_encrypted(chunk: &[u8]) -> bool {
         (NONCE_AND_TAG < length && length <= rest.len()).then_some(length + 4)
     };
     module(chunk).and_then(|header| module(&chunk[header..])).is_some()
+}
+
+/// The page whose header is at `position`: the header, and where the body is. `remaining` values are left in the chunk.
+fn page_at(chunk: &[u8], position: usize, remaining: u64) -> Result<(PageHeader, Range<usize>)> {
+    let rest = chunk.get(position..).unwrap_or_default();
+    if rest.is_empty() {
+        return Err(Error::corrupt(format!("column chunk ends {remaining} values early")));
+    }
+    let (header, header_size) = parse(rest).map_err(|error| {
+        if position == 0 && looks_encrypted(rest) { Error::unsupported("an encrypted column") } else { error }
+    })?;
+    let start = position + header_size;
+    let end = start.checked_add(header.compressed_size).filter(|&end| end <= chunk.len());
+    let Some(end) = end else {
+        return Err(Error::corrupt(format!(
+            "page of {} bytes runs past the end of its column chunk",
+            header.compressed_size
+        )));
+    };
+    if let Some(num_values) = header.data_values()
+        && num_values as u64 > remaining
+    {
+        return Err(Error::corrupt(format!("page of {num_values} values, {remaining} are left in its column chunk")));
+    }
+    Ok((header, start..end))
+}
+
+/// Checks the headers of a column chunk that the parquet crate will read, which takes memory as they say.
+///
+/// # Errors
+/// The chunk ends before its `num_values`, a header is malformed, or a page is larger than the limits allow.
+pub fn check_headers(chunk: &[u8], codec: Codec, num_values: u64, limits: &Limits) -> Result<()> {
+    let (mut position, mut remaining, mut page) = (0, num_values, 0);
+    while remaining > 0 {
+        let check = || {
+            let (header, body) = page_at(chunk, position, remaining)?;
+            match header.kind {
+                PageKind::Other => {}
+                _ if codec == Codec::Uncompressed => {}
+                PageKind::DataV2 { is_compressed: false, .. } => {}
+                _ => limits.check_page(codec, body.len(), header.uncompressed_size)?,
+            }
+            if let PageKind::Dictionary { num_values, .. } = header.kind {
+                limits.check_dictionary(header.uncompressed_size)?;
+                // Every entry takes a byte at least.
+                if num_values > header.uncompressed_size {
+                    return Err(Error::corrupt(format!(
+                        "dictionary of {num_values} entries in a page of {} bytes",
+                        header.uncompressed_size
+                    )));
+                }
+            }
+            Ok((header, body))
+        };
+        let (header, body) = check().map_err(|error: Error| error.at_page(page))?;
+        position = body.end;
+        remaining -= header.data_values().unwrap_or(0) as u64;
+        page += 1;
+    }
+    Ok(())
 }
 
 /// A page that was read: its levels and values. Reused from page to page, with the memory and the codec contexts that

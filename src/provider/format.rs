@@ -8,11 +8,10 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::config::{ConfigFileType, TableParquetOptions};
 use datafusion::common::stats::Precision;
-use datafusion::common::{DataFusionError, GetExt, Result, Statistics, internal_datafusion_err, not_impl_err};
+use datafusion::common::{GetExt, Result, Statistics, internal_datafusion_err, not_impl_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
-use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
@@ -22,11 +21,18 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::{StreamExt, TryStreamExt, future, stream};
 use parquet::file::metadata::ParquetMetaData;
 
+use super::footer::FooterSource;
+use super::opener::into_datafusion;
 use super::options::MiniblockOptions;
+use super::panics::caught;
+use super::reader::ReaderFactory;
 use super::source::MiniblockSource;
 use super::statistics::{has_bounds, has_null_counts, has_ordered_bounds};
+use crate::error::Error;
+use crate::scan::check_counts;
 
 /// Parquet files, scanned by [`MiniblockSource`]. Schemas, statistics, orderings and writing are those of DataFusion's
 /// [`ParquetFormat`], and so is the scan of a table whose options give keys: encrypted pages are not read here.
@@ -64,22 +70,6 @@ impl MiniblockFormat {
         &self.options
     }
 
-    /// `error`, which does not say which of `objects` is at fault, with the first of them that has no readable footer.
-    async fn name_file(
-        &self,
-        error: DataFusionError,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        objects: &[ObjectMeta],
-    ) -> DataFusionError {
-        for object in objects {
-            if self.footer(state, store, object).await.is_err() {
-                return at(error, object);
-            }
-        }
-        error
-    }
-
     /// The footer of a file, from the cache where it was read before.
     async fn footer(
         &self,
@@ -87,16 +77,57 @@ impl MiniblockFormat {
         store: &Arc<dyn ObjectStore>,
         object: &ObjectMeta,
     ) -> Result<Arc<ParquetMetaData>> {
+        let cache = state.runtime_env().cache_manager.get_file_metadata_cache();
+        let size_hint = self.inner.metadata_size_hint();
+        let source = FooterSource { store: store.as_ref(), object, size_hint, cache: Some(&cache) };
+        let file = object.location.as_ref();
+        // With the page index, or DataFusion would load it, and without looking.
+        let footer = source.load(true).await.map_err(|error| into_datafusion(error.in_file(&file.into())))?;
+        if let Some(footer) = footer {
+            return Ok(footer);
+        }
         DFParquetMetadata::new(store.as_ref(), object)
-            .with_metadata_size_hint(self.inner.metadata_size_hint())
-            .with_file_metadata_cache(Some(state.runtime_env().cache_manager.get_file_metadata_cache()))
+            .with_metadata_size_hint(size_hint)
+            .with_file_metadata_cache(Some(cache))
             .fetch_metadata()
             .await
     }
+
+    /// The footer of a file of which statistics are wanted.
+    async fn counted_footer(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        object: &ObjectMeta,
+    ) -> Result<Arc<ParquetMetaData>> {
+        let footer = self.footer(state, store, object).await?;
+        check_row_counts(&footer).map_err(|error| into_datafusion(error.in_file(&object.location.as_ref().into())))?;
+        Ok(footer)
+    }
+
+    /// The schema of `objects` by DataFusion, which may find their footers in the cache.
+    async fn inner_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        // An error of several has no name: each of them is tried then.
+        let file = if let [object] = objects { object.location.as_ref() } else { "" };
+        caught(file, self.inner.infer_schema(state, store, objects)).await
+    }
 }
 
-fn at(error: DataFusionError, object: &ObjectMeta) -> DataFusionError {
-    error.context(format!("file {}", object.location))
+/// Checks what row counts are taken from.
+fn check_row_counts(footer: &ParquetMetaData) -> crate::error::Result<()> {
+    let mut rows: i64 = 0;
+    for (index, row_group) in footer.row_groups().iter().enumerate() {
+        check_counts(row_group).map_err(|error| error.at_row_group(index))?;
+        rows = rows
+            .checked_add(row_group.num_rows())
+            .ok_or_else(|| Error::corrupt("the file has more rows than can be counted"))?;
+    }
+    Ok(())
 }
 
 /// Statistics that answer queries without a scan must be exact. DataFusion takes a missing null count for zero, bounds for
@@ -148,11 +179,24 @@ impl FileFormat for MiniblockFormat {
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
-        match self.inner.infer_schema(state, store, objects).await {
-            Ok(schema) => Ok(schema),
-            Err(error) if self.decrypts() => Err(error),
-            Err(error) => Err(self.name_file(error, state, store, objects).await),
+        if self.decrypts() {
+            return self.inner.infer_schema(state, store, objects).await;
         }
+        let concurrency = state.config_options().execution.meta_fetch_concurrency.get();
+        let footers = stream::iter(objects)
+            .map(|object| caught(object.location.as_ref(), self.footer(state, store, object)))
+            .boxed()
+            .buffer_unordered(concurrency);
+        footers.try_for_each(|_| future::ready(Ok(()))).await?;
+        let error = match self.inner_schema(state, store, objects).await {
+            Ok(schema) => return Ok(schema),
+            Err(error) => error,
+        };
+        // It does not say which file is at fault.
+        for object in objects {
+            self.inner_schema(state, store, std::slice::from_ref(object)).await?;
+        }
+        Err(error)
     }
 
     async fn infer_stats(
@@ -162,13 +206,15 @@ impl FileFormat for MiniblockFormat {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        let statistics = self.inner.infer_stats(state, store, Arc::clone(&table_schema), object).await;
-        let statistics = statistics.map_err(|error| at(error, object))?;
         if self.decrypts() {
-            return Ok(statistics);
+            return self.inner.infer_stats(state, store, table_schema, object).await;
         }
-        let footer = self.footer(state, store, object).await?;
-        Ok(without_guesses(statistics, &table_schema, &footer))
+        caught(object.location.as_ref(), async {
+            let footer = self.counted_footer(state, store, object).await?;
+            let statistics = self.inner.infer_stats(state, store, Arc::clone(&table_schema), object).await;
+            Ok(without_guesses(statistics?, &table_schema, &footer))
+        })
+        .await
     }
 
     async fn infer_ordering(
@@ -178,7 +224,11 @@ impl FileFormat for MiniblockFormat {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Option<LexOrdering>> {
-        self.inner.infer_ordering(state, store, table_schema, object).await
+        caught(object.location.as_ref(), async {
+            self.footer(state, store, object).await?;
+            self.inner.infer_ordering(state, store, table_schema, object).await
+        })
+        .await
     }
 
     async fn infer_stats_and_ordering(
@@ -188,14 +238,17 @@ impl FileFormat for MiniblockFormat {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        let meta = self.inner.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await;
-        let mut meta = meta.map_err(|error| at(error, object))?;
         if self.decrypts() {
-            return Ok(meta);
+            return self.inner.infer_stats_and_ordering(state, store, table_schema, object).await;
         }
-        let footer = self.footer(state, store, object).await?;
-        meta.statistics = without_guesses(meta.statistics, &table_schema, &footer);
-        Ok(meta)
+        caught(object.location.as_ref(), async {
+            let footer = self.counted_footer(state, store, object).await?;
+            let meta = self.inner.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await;
+            let mut meta = meta?;
+            meta.statistics = without_guesses(meta.statistics, &table_schema, &footer);
+            Ok(meta)
+        })
+        .await
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, conf: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
@@ -214,7 +267,7 @@ impl FileFormat for MiniblockFormat {
             let runtime = state.runtime_env();
             let store = runtime.object_store(&conf.object_store_url)?;
             let cache = runtime.cache_manager.get_file_metadata_cache();
-            source = source.with_reader_factory(Arc::new(CachedParquetFileReaderFactory::new(store, cache)));
+            source = source.with_reader_factory(Arc::new(ReaderFactory::new(store, Some(cache))));
         }
         // A scan of one partition would report them as exact even when a filter arrives later, and nobody could tell it.
         let file_groups = conf.file_groups.iter().map(|group| FileGroup::new(group.files().to_vec())).collect();

@@ -16,16 +16,20 @@
 //! | `residual` | conjuncts that stay expressions |
 //! | `dynamic` | filters that change while the query runs |
 //! | `metrics`, `options` | what it counts, and what a user may say |
+//! | `footer`, `reader` | footers and indexes that are looked at before they are believed; bytes within the file |
+//! | `panics` | panics as errors of the file |
 
 mod dynamic;
 mod expr;
 mod fields;
 mod filter;
+mod footer;
 mod format;
 mod literal;
 mod metrics;
 mod opener;
 mod options;
+mod panics;
 mod prune;
 mod reader;
 mod residual;

@@ -30,6 +30,7 @@ use super::fields::FieldReads;
 use super::filter::{Filter, file_columns};
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
+use super::panics::{Caught, caught};
 use super::prune::{PruneOptions, Pruner};
 use super::reader::{Bounded, ReaderFetch};
 use super::residual::rebase;
@@ -83,15 +84,20 @@ impl Int96 {
 impl FileOpener for MiniblockOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
         let opener = self.clone();
-        Ok(async move { opener.open_file(file).await }.boxed())
+        let location: Arc<str> = file.object_meta.location.as_ref().into();
+        Ok(async move {
+            let batches = caught(&location, opener.open_file(file)).await?;
+            Ok(Caught::new(batches, location).boxed())
+        }
+        .boxed())
     }
 }
 
 impl MiniblockOpener {
     fn reader(&self, file: &PartitionedFile) -> Result<Box<dyn AsyncFileReader>> {
         let hint = file.metadata_size_hint.or(self.metadata_size_hint);
-        let reader = self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?;
-        Ok(Box::new(Bounded::new(reader, file.object_meta.size)))
+        let inner = self.reader_factory.create_reader(self.partition, file.clone(), hint, &self.metrics)?;
+        Ok(Box::new(Bounded { inner, file_size: file.object_meta.size }))
     }
 
     async fn open_file(self, file: PartitionedFile) -> Result<BoxStream<'static, Result<RecordBatch>>> {
@@ -154,6 +160,7 @@ impl MiniblockOpener {
         );
         let scan = Scan {
             file: location,
+            file_size: file.object_meta.size,
             metadata: Arc::clone(metadata.metadata()),
             schema,
             projection: output.columns.clone(),

@@ -19,6 +19,15 @@ pub struct MiniblockOptions {
     pub verify_checksums: bool,
     /// Largest size in bytes of a page after decompression; larger ones are refused. None: 256 MiB.
     pub max_page_size: Option<usize>,
+    /// Largest size in bytes of a dictionary page after decompression. None: 128 MiB.
+    pub max_dictionary_page_size: Option<usize>,
+    /// How many times as long as in the file a page of more than 16 MiB may be. None: 4096.
+    pub max_decompression_ratio: Option<usize>,
+    /// Largest size in bytes of one string or byte array. None: 256 MiB.
+    pub max_value_size: Option<usize>,
+    /// Bytes of strings and byte arrays that one column may decode for one batch; batches of long ones have fewer rows long
+    /// before. None: 1 GiB.
+    pub max_batch_size: Option<usize>,
     /// Hive partition columns, in the order of the path: `[("year", DataType::Int32)]` for `.../year=2024/x.parquet`.
     pub table_partition_cols: Vec<(String, DataType)>,
     /// Suffix of the files that are read of a folder. None: `.parquet`.
@@ -47,6 +56,34 @@ impl MiniblockOptions {
         self
     }
 
+    /// Sets [`Self::max_dictionary_page_size`].
+    #[must_use]
+    pub fn with_max_dictionary_page_size(mut self, bytes: usize) -> Self {
+        self.max_dictionary_page_size = Some(bytes);
+        self
+    }
+
+    /// Sets [`Self::max_decompression_ratio`].
+    #[must_use]
+    pub fn with_max_decompression_ratio(mut self, ratio: usize) -> Self {
+        self.max_decompression_ratio = Some(ratio);
+        self
+    }
+
+    /// Sets [`Self::max_value_size`].
+    #[must_use]
+    pub fn with_max_value_size(mut self, bytes: usize) -> Self {
+        self.max_value_size = Some(bytes);
+        self
+    }
+
+    /// Sets [`Self::max_batch_size`].
+    #[must_use]
+    pub fn with_max_batch_size(mut self, bytes: usize) -> Self {
+        self.max_batch_size = Some(bytes);
+        self
+    }
+
     /// Sets [`Self::table_partition_cols`].
     #[must_use]
     pub fn with_table_partition_cols(mut self, columns: Vec<(String, DataType)>) -> Self {
@@ -69,10 +106,13 @@ impl MiniblockOptions {
     }
 
     pub(super) fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
-        if let Some(bytes) = self.max_page_size {
-            limits.max_page_size = bytes;
+        let default = Limits::default();
+        Limits {
+            max_page_size: self.max_page_size.unwrap_or(default.max_page_size),
+            max_dictionary_page_size: self.max_dictionary_page_size.unwrap_or(default.max_dictionary_page_size),
+            max_decompression_ratio: self.max_decompression_ratio.unwrap_or(default.max_decompression_ratio),
+            max_value_size: self.max_value_size.unwrap_or(default.max_value_size),
+            max_batch_size: self.max_batch_size.unwrap_or(default.max_batch_size),
         }
-        limits
     }
 }

@@ -7,7 +7,6 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::{ConfigOptions, TableParquetOptions};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, not_impl_err};
-use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetFileReaderFactory};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::functions::core::file_row_index::FileRowIndexFunc;
@@ -28,6 +27,7 @@ use super::filter::conjuncts;
 use super::opener::{Int96, MiniblockOpener};
 use super::options::MiniblockOptions;
 use super::prune::PruneOptions;
+use super::reader::ReaderFactory;
 use crate::scan::Domain;
 
 /// Scans Parquet files in one pass: a [`FileSource`] that takes every deterministic filter, so that no `FilterExec` remains
@@ -211,10 +211,8 @@ impl FileSource for MiniblockSource {
             return not_impl_err!("Miniblock does not read virtual columns");
         }
         let batch_size = self.batch_size.ok_or_else(|| internal_datafusion_err!("The batch size was not set"))?;
-        let reader_factory = self
-            .reader_factory
-            .clone()
-            .unwrap_or_else(|| Arc::new(DefaultParquetFileReaderFactory::new(object_store)) as _);
+        let reader_factory =
+            self.reader_factory.clone().unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, None)) as _);
         let global = &self.parquet_options.global;
         Ok(Arc::new(MiniblockOpener {
             partition,

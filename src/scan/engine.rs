@@ -24,6 +24,9 @@ use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
 /// microseconds.
 const WINDOWS_PER_STEP: usize = 128;
 
+/// Bytes of strings in one column at which a batch is handed out although more rows would fit.
+const FULL_BATCH_BYTES: usize = 64 << 20;
+
 /// A column that the scan reads itself.
 pub(super) struct ScanColumn {
     pub(super) reader: Box<dyn Column>,
@@ -130,10 +133,10 @@ impl Engine {
                 Role::Filtered
             };
             column_of_root.insert(root, columns.len());
-            columns.push(ScanColumn { reader: column::open(&kind)?, root, kind, role, in_window: false });
+            columns.push(ScanColumn { reader: column::open(&kind, &scan.limits)?, root, kind, role, in_window: false });
         }
         let fallback = (!fallback.is_empty())
-            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, &scan.parts))
+            .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, &scan.parts, scan.limits))
             .transpose()?;
         let schema = delivered(&scan.schema, &scan.parts);
         let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
@@ -186,6 +189,9 @@ impl Engine {
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
+        if let Some(fallback) = &self.fallback {
+            fallback.check(self.row_group, &self.chunks)?;
+        }
         // A late column would pass its rows a second time if a predicate had read them. It stays early from here on: no
         // survivors are waiting between row groups where there are late columns.
         for root in more.iter().flat_map(Predicate::columns) {
@@ -340,10 +346,16 @@ impl Engine {
             }
         }
         self.survivors.append(selection, count);
-        if batch.is_none() && (self.survivors.rows() == self.batch_size || self.survivors.rows() >= self.remaining) {
+        let rows = self.survivors.rows();
+        if batch.is_none() && (rows == self.batch_size || rows >= self.remaining || self.is_heavy()) {
             return self.emit();
         }
         Ok(batch)
+    }
+
+    /// Whether the strings that were gathered are enough for a batch.
+    fn is_heavy(&self) -> bool {
+        self.columns.iter().any(|column| column.reader.extra_bytes() >= FULL_BATCH_BYTES)
     }
 
     /// Goes from the predicates of a row group to its survivors.
@@ -382,6 +394,7 @@ impl Engine {
 
     /// Makes a batch of the rows that were gathered.
     fn emit(&mut self) -> Result<Option<RecordBatch>> {
+        let heavy = self.is_heavy();
         let gathered = self.survivors.take();
         if gathered.rows == 0 {
             // Late columns have still to pass over what has no survivor.
@@ -409,7 +422,7 @@ impl Engine {
         }
         let rows = rows.min(self.remaining);
         self.remaining -= rows;
-        self.output.push(&arrays, rows)
+        self.output.push(&arrays, rows, heavy)
     }
 
     /// Pages so far, over all columns.

@@ -13,12 +13,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::Part;
 use crate::error::{Error, Result};
-use crate::page::looks_encrypted;
+use crate::page::{Codec, Limits, check_headers};
 
 /// The columns of a scan that go through the parquet crate.
 pub(super) struct Fallback {
@@ -26,9 +26,8 @@ pub(super) struct Fallback {
     /// In the order of the file, which is that of the reader's batches.
     roots: Vec<usize>,
     leaves: Vec<usize>,
+    limits: Limits,
     reader: Option<ParquetRecordBatchReader>,
-    /// A column chunk of the row group that would explain why it cannot be read.
-    encrypted: Option<usize>,
     read: VecDeque<RecordBatch>,
 }
 
@@ -40,6 +39,7 @@ impl Fallback {
         schema: &SchemaRef,
         mut roots: Vec<usize>,
         parts: &[Part],
+        limits: Limits,
     ) -> Result<Self> {
         roots.sort_unstable();
         let options = ArrowReaderOptions::new().with_schema(SchemaRef::clone(schema));
@@ -53,7 +53,7 @@ impl Fallback {
                 .map(|(_, leaf)| leaf)
         };
         let leaves = roots.iter().copied().flat_map(leaves_of).collect();
-        Ok(Self { metadata, roots, leaves, reader: None, encrypted: None, read: VecDeque::new() })
+        Ok(Self { metadata, roots, leaves, limits, reader: None, read: VecDeque::new() })
     }
 
     pub(super) fn roots(&self) -> &[usize] {
@@ -62,6 +62,15 @@ impl Fallback {
 
     pub(super) fn leaves(&self) -> &[usize] {
         &self.leaves
+    }
+
+    /// Looks at the chunks of a row group before anything is sized by what they promise.
+    pub(super) fn check(&self, row_group: usize, chunks: &HashMap<usize, Bytes>) -> Result<()> {
+        let columns = self.metadata.metadata().row_group(row_group).columns();
+        self.leaves
+            .iter()
+            .filter_map(|leaf| Some((&columns[*leaf], chunks.get(leaf)?)))
+            .try_for_each(|(column, chunk)| check_chunk(column, chunk, &self.limits))
     }
 
     /// Goes to the selected rows of a row group.
@@ -73,8 +82,6 @@ impl Fallback {
         batch_size: usize,
     ) -> Result<()> {
         let columns = self.metadata.metadata().row_group(row_group).columns();
-        let encrypted = |leaf: &&usize| chunks.get(leaf).is_some_and(|chunk| looks_encrypted(chunk));
-        self.encrypted = self.leaves.iter().find(encrypted).copied();
         let chunks = self
             .leaves
             .iter()
@@ -86,8 +93,7 @@ impl Fallback {
             .with_projection(mask)
             .with_row_selection(selection)
             .with_batch_size(batch_size)
-            .build()
-            .map_err(|error| self.explain(error.into()))?;
+            .build()?;
         self.reader = Some(reader);
         self.read.clear();
         Ok(())
@@ -99,13 +105,6 @@ impl Fallback {
         self.read.clear();
     }
 
-    /// `error`, or what it comes from.
-    fn explain(&self, error: Error) -> Error {
-        let Some(leaf) = self.encrypted else { return error };
-        let path = self.metadata.parquet_schema().column(leaf).path().string();
-        Error::unsupported("an encrypted column").at_column(&path.into())
-    }
-
     /// The next `rows` selected rows, by root column.
     pub(super) fn take(&mut self, rows: usize) -> Result<Vec<(usize, ArrayRef)>> {
         let mut parts = Vec::new();
@@ -113,13 +112,11 @@ impl Fallback {
         while left > 0 {
             let batch = match self.read.pop_front() {
                 Some(batch) => batch,
-                None => match self.reader.as_mut().and_then(Iterator::next) {
-                    Some(Ok(batch)) => batch,
-                    Some(Err(error)) => return Err(self.explain(error.into())),
-                    None => {
-                        return Err(self.explain(Error::corrupt("a column chunk has fewer rows than its row group")));
-                    }
-                },
+                None => self
+                    .reader
+                    .as_mut()
+                    .and_then(Iterator::next)
+                    .ok_or_else(|| Error::corrupt("a column chunk has fewer rows than its row group"))??,
             };
             if batch.num_rows() > left {
                 self.read.push_front(batch.slice(left, batch.num_rows() - left));
@@ -137,6 +134,13 @@ impl Fallback {
         };
         Ok(self.roots.iter().copied().zip(batch.columns().iter().cloned()).collect())
     }
+}
+
+/// The parquet crate takes memory for a page as its header says.
+fn check_chunk(column: &ColumnChunkMetaData, chunk: &Bytes, limits: &Limits) -> Result<()> {
+    let values = u64::try_from(column.num_values()).map_err(|_| Error::corrupt("negative number of values"))?;
+    let checked = Codec::try_from(column.compression()).and_then(|codec| check_headers(chunk, codec, values, limits));
+    checked.map_err(|error| error.at_column(&column.column_path().string().into()))
 }
 
 /// Column chunks of a file by their offsets: what was fetched is all that can be read.

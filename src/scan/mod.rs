@@ -17,6 +17,7 @@ use crate::column::ColumnKind;
 use crate::error::Result;
 use crate::predicate::Predicate;
 
+mod chunks;
 mod counters;
 mod engine;
 mod fallback;
@@ -26,6 +27,7 @@ mod residuals;
 mod stream;
 mod windows;
 
+pub(crate) use chunks::check_counts;
 pub use counters::{Counter, Counters};
 
 pub use crate::column::Domain;
@@ -35,6 +37,8 @@ pub use crate::page::Limits;
 pub struct Scan {
     /// Location of the file, for errors.
     pub file: Arc<str>,
+    /// Length of the file in bytes, beyond which nothing is fetched.
+    pub file_size: u64,
     /// The footer; the page index is not needed.
     pub metadata: Arc<ParquetMetaData>,
     /// The columns of the file as the Arrow types in which they are delivered.

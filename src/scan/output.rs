@@ -103,8 +103,14 @@ impl Output {
         Ok(Self { schema, projection: projection.to_vec(), coalescer })
     }
 
-    /// Takes the first `rows` rows of the arrays of the projected root columns; a batch, if one is full.
-    pub(super) fn push(&mut self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<Option<RecordBatch>> {
+    /// Takes the first `rows` rows of the arrays of the projected root columns; a batch, if one is full. `heavy`: what
+    /// there is makes one, however few its rows.
+    pub(super) fn push(
+        &mut self,
+        arrays: &HashMap<usize, ArrayRef>,
+        rows: usize,
+        heavy: bool,
+    ) -> Result<Option<RecordBatch>> {
         if rows == 0 {
             return Ok(None);
         }
@@ -119,19 +125,18 @@ impl Output {
             None => Ok(Some(batch)),
             Some(coalescer) => {
                 coalescer.push_batch(batch)?;
+                if heavy {
+                    coalescer.finish_buffered_batch()?;
+                }
                 Ok(coalescer.next_completed_batch())
             }
         }
     }
 
-    /// The rows that did not fill a batch.
-    pub(super) fn finish(&mut self) -> Result<Option<RecordBatch>> {
-        match &mut self.coalescer {
-            None => Ok(None),
-            Some(coalescer) => {
-                coalescer.finish_buffered_batch()?;
-                Ok(coalescer.next_completed_batch())
-            }
-        }
+    /// What is left.
+    pub(super) fn finish(&mut self) -> Result<Vec<RecordBatch>> {
+        let Some(coalescer) = &mut self.coalescer else { return Ok(Vec::new()) };
+        coalescer.finish_buffered_batch()?;
+        Ok(std::iter::from_fn(|| coalescer.next_completed_batch()).collect())
     }
 }

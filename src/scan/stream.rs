@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::ParquetMetaData;
 
+use super::chunks::{check_counts, chunk_range};
 use super::engine::{Engine, Step};
 use super::{Admission, Counters, Fetch, Gate, RowGroup, Scan};
 use crate::column::PageCounts;
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 
 struct Driver {
     file: Arc<str>,
+    file_size: u64,
     metadata: Arc<ParquetMetaData>,
     engine: Engine,
     row_groups: VecDeque<RowGroup>,
@@ -44,6 +46,7 @@ impl Scan {
         };
         let driver = Driver {
             file,
+            file_size: self.file_size,
             metadata: self.metadata,
             engine,
             row_groups: self.row_groups.into(),
@@ -106,10 +109,17 @@ impl Driver {
                 return Ok(());
             }
         };
-        let columns = self.metadata.row_group(index).columns();
+        let metadata = self.metadata.row_group(index);
+        check_counts(metadata)?;
+        if metadata.num_rows() == 0 {
+            // Its chunks need not be there.
+            self.open = None;
+            return Ok(());
+        }
         let mut leaves = self.engine.leaves();
         leaves.sort_unstable();
-        let ranges: Vec<_> = leaves.iter().map(|leaf| chunk_range(&columns[*leaf])).collect::<Result<_>>()?;
+        let ranges: Vec<_> =
+            leaves.iter().map(|&leaf| chunk_range(metadata, leaf, self.file_size)).collect::<Result<_>>()?;
         let bytes = if ranges.is_empty() { Vec::new() } else { self.fetch.fetch(ranges.clone()).await? };
         for (range, bytes) in ranges.iter().zip(&bytes) {
             if bytes.len() as u64 != range.end - range.start {
@@ -133,15 +143,4 @@ impl Driver {
         self.counters.bytes_decompressed.add(counts.bytes - self.counted.bytes);
         self.counted = counts;
     }
-}
-
-/// Where a column chunk lies in the file.
-fn chunk_range(column: &ColumnChunkMetaData) -> Result<std::ops::Range<u64>> {
-    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-    let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
-    let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
-    range.ok_or_else(|| {
-        let path: Arc<str> = column.column_path().string().into();
-        Error::corrupt(format!("column chunk of {} bytes at offset {start}", column.compressed_size())).at_column(&path)
-    })
 }

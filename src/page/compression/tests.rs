@@ -88,7 +88,7 @@ fn bombs_stop_at_the_size_of_the_header() {
 fn the_limit_is_checked_before_memory_is_taken() {
     for (codec, _) in codecs() {
         let mut out = Vec::new();
-        let limits = Limits { max_page_size: 1000 };
+        let limits = Limits { max_page_size: 1000, ..Limits::default() };
         let result = Decompressor::default().decompress(codec, &[0; 2000], 1001, limits, &mut out);
         assert!(matches!(result, Err(Error::Limit(_))), "{codec:?}");
         assert_eq!(out.capacity(), 0);
