@@ -23,6 +23,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 
 use super::metrics::FileMetrics;
 use super::residual::column_indices;
+use super::simplify::cuts_timestamps;
 use crate::scan::RowGroup;
 
 /// What pruning may use.
@@ -242,20 +243,23 @@ fn prune_by_range(plan: &mut ParquetAccessPlan, groups: &[RowGroupMetaData], ran
 /// - A missing null count is not zero (DataFusion takes it for that), so `IS NULL` is not asked there.
 /// - Statistics leave NaN out, and NaN is greater than every number and unequal to each: only conditions that NaN does
 ///   not fulfil are asked of floating point columns.
+/// - What [`cuts_timestamps`] says.
 pub(super) fn trusted(
     predicate: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
     footer: &ParquetMetaData,
 ) -> Option<Arc<dyn PhysicalExpr>> {
     let conjuncts = split_conjunction(predicate).into_iter().filter(|conjunct| {
-        (false_for_nan(conjunct) || !reads_float(conjunct, schema)) && trusts_null_counts(conjunct, footer)
+        (false_for_nan(conjunct) || !reads_float(conjunct, schema))
+            && trusts_null_counts(conjunct, footer)
+            && !cuts_timestamps(conjunct, schema)
     });
     conjunction_opt(conjuncts.cloned())
 }
 
 /// Whether a row group whose statistics exclude the opposite of `predicate` matches with every row, NaN included.
 fn proves_full_matches(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef, footer: &ParquetMetaData) -> bool {
-    !reads_float(predicate, schema) && trusts_null_counts(predicate, footer)
+    !reads_float(predicate, schema) && trusts_null_counts(predicate, footer) && !cuts_timestamps(predicate, schema)
 }
 
 fn trusts_null_counts(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
@@ -342,7 +346,8 @@ fn selected(plan: ParquetAccessPlan, groups: &[RowGroupMetaData], file: &Partiti
 /// Whether pruning a whole file by its statistics can be trusted for `predicate`, over the file columns of the table: see
 /// [`trusted`].
 pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
-    split_conjunction(predicate)
-        .into_iter()
-        .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
+    !cuts_timestamps(predicate, schema)
+        && split_conjunction(predicate)
+            .into_iter()
+            .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
 }
