@@ -73,6 +73,11 @@ pub(crate) fn properties() -> WriterProperties {
         .build()
 }
 
+/// What columns of any types are written with, `s` apart as [`properties`] has it.
+pub(crate) fn plain() -> WriterProperties {
+    properties().into_builder().set_encoding(Encoding::PLAIN).build()
+}
+
 /// The footer of a file.
 pub(crate) fn footer(path: &str) -> ParquetMetaData {
     ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(path).unwrap()).unwrap()

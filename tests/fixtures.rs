@@ -124,8 +124,13 @@ async fn register_contents(ctx: &SessionContext, contents: &RecordBatch, schema:
 
 async fn check_fixture(fixture: &Fixture, settings: Settings) -> usize {
     let Fixture { table, contents, order_by, rows, predicates, .. } = fixture;
+    let mut table = table.clone();
+    if table.path.ends_with("dir_writers/") && !settings.view_types {
+        // As views the strings of its writers are one type; else they are two, which DataFusion does not merge.
+        table.schema = Some(contents.schema());
+    }
     let ours = miniblock_session(settings);
-    register_miniblock(&ours, table).await.unwrap();
+    register_miniblock(&ours, &table).await.unwrap_or_else(|error| panic!("{}: {error}", table.path));
     let schema = ours.table("t").await.unwrap().schema().inner().clone();
     let oracle = oracle_session(settings);
     register_contents(&oracle, contents, &schema).await;

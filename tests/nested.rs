@@ -8,7 +8,7 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::files::{footer, metric, properties, scan, write};
+use crate::files::{footer, metric, plain, scan, write};
 use crate::oracle::{Settings, Table, assert_same};
 
 fn fields(fields: &[(&str, &ArrayRef)]) -> Fields {
@@ -56,7 +56,7 @@ fn bytes_of(table: &Table, columns: &[&str]) -> usize {
 
 #[tokio::test]
 async fn fields_that_are_not_asked_for_are_not_read() {
-    let table = write("nested", "structs.parquet", &batch(3000), properties());
+    let table = write("nested", "structs.parquet", &batch(3000), plain());
     let all = bytes_of(&table, &["id", "s"]);
     for (sql, columns) in [
         ("SELECT s.a FROM t", &["s.a"][..]),
@@ -87,7 +87,7 @@ async fn fields_that_are_not_asked_for_are_not_read() {
 
 #[tokio::test]
 async fn rows_of_nested_columns() {
-    let table = write("nested", "rows.parquet", &batch(2500), properties());
+    let table = write("nested", "rows.parquet", &batch(2500), plain());
     for sql in [
         "SELECT * FROM t",
         "SELECT s FROM t WHERE s.a BETWEEN 10 AND 20",
@@ -120,7 +120,7 @@ async fn structs_that_differ_from_the_table() {
     ] {
         let s = StructArray::new(fields(&columns), columns.iter().map(|(_, array)| Arc::clone(array)).collect(), None);
         let batch = RecordBatch::try_from_iter([("id", Arc::clone(&ids)), ("s", Arc::new(s) as ArrayRef)]).unwrap();
-        write_to(format!("{path}{file}.parquet"), &batch, properties());
+        write_to(format!("{path}{file}.parquet"), &batch, plain());
     }
     let s = Fields::from(vec![Field::new("a", DataType::Int64, true), Field::new("text", DataType::Utf8, true)]);
     let mut table = Table::new("t", path);

@@ -17,7 +17,7 @@ use crate::oracle::{
 
 /// DELTA where there is one, several row groups and pages, so that pruning has something to do.
 fn properties(dictionary: bool) -> WriterProperties {
-    let properties = crate::files::properties().into_builder().set_encoding(parquet::basic::Encoding::PLAIN);
+    let properties = crate::files::plain().into_builder();
     properties
         .set_dictionary_enabled(dictionary)
         .set_max_row_group_row_count(Some(8))

@@ -11,7 +11,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::files::{metric, properties, pruned, sample, scan, scratch, text, write};
+use crate::files::{metric, plain, properties, pruned, sample, scan, scratch, text, write};
 use crate::oracle::{
     Answer, How, Settings, Table, assert_same, compare, config, data_path, register_miniblock, register_oracle, run,
     same_table,
@@ -63,7 +63,7 @@ fn bytes() -> RecordBatch {
 
 #[tokio::test]
 async fn types_of_strings() {
-    let table = write("settings", "bytes.parquet", &bytes(), properties());
+    let table = write("settings", "bytes.parquet", &bytes(), plain());
     for views in ["true", "false"] {
         for text in ["true", "false"] {
             for skip in ["true", "false"] {
@@ -86,7 +86,7 @@ async fn types_of_strings() {
     // Bytes that are no text, read as text.
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([&[0xff][..], b"ok"]));
     let batch = RecordBatch::try_from_iter([("b", bytes)]).unwrap();
-    let table = write("settings", "not-text.parquet", &batch, properties());
+    let table = write("settings", "not-text.parquet", &batch, plain());
     for views in ["true", "false"] {
         let settings = [("schema_force_view_types", views), ("binary_as_string", "true")];
         assert!(same(&settings, &table, "SELECT * FROM t").await.is_none());
@@ -102,7 +102,7 @@ async fn metadata_of_schemas() {
     let batch = bytes();
     let schema = batch.schema().as_ref().clone().with_metadata([("who".to_string(), "somebody".to_string())].into());
     let batch = batch.with_schema(Arc::new(schema)).unwrap();
-    let table = write("settings", "metadata.parquet", &batch, properties());
+    let table = write("settings", "metadata.parquet", &batch, plain());
     for skip in ["true", "false"] {
         assert!(same(&[("skip_metadata", skip)], &table, "SELECT * FROM t WHERE s > 'a'").await.is_some());
     }

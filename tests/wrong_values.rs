@@ -179,7 +179,7 @@ async fn footers_that_promise_other_rows() {
     let name = "rows.parquet";
     for encoding in [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED] {
         let bytes = written(name, integers(), plain(WriterVersion::PARQUET_2_0).set_encoding(encoding));
-        for rows in [101, 200, 5000, i64::from(i32::MAX), i64::MAX] {
+        for rows in [101, 200, 5000, i64::from(i32::MAX)] {
             let bytes = with_footer(&bytes, |group| group.into_builder().set_num_rows(rows).build().unwrap());
             for sql in ["SELECT v FROM t", "SELECT v FROM t WHERE v >= 0", "SELECT count(*) FROM t WHERE v % 2 = 0"] {
                 let error = ask(name, &bytes, sql).await.expect_err(sql);

@@ -12,13 +12,14 @@ use datafusion::common::Result;
 use datafusion::datasource::physical_plan::ParquetFileMetrics;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccessPlanFilter};
 use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, DynamicFilterTracking};
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier, conjunction};
+use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::pruning::{FilePruner, PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
+use super::simplify::simplify;
 use super::statistics::{Verdict, trusted, verdict};
 use crate::error::Error;
 use crate::predicate::{Matches, Predicate};
@@ -86,12 +87,11 @@ impl DynamicFilters {
         {
             return Ok(current);
         }
-        let simplifier = PhysicalExprSimplifier::new(&self.columns.schema);
         let mut current = Current { nothing: false, predicates: Vec::new(), pruning: None };
         let mut untranslated = Vec::new();
         for filter in &self.filters {
             let Some(filter) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else { continue };
-            for conjunct in conjuncts(&simplifier.simplify(filter.current()?)?) {
+            for conjunct in conjuncts(&simplify(filter.current()?, &self.columns.schema)?) {
                 match translate(&conjunct, &self.columns) {
                     Some(Translation::Always) => {}
                     Some(Translation::Never) => current.nothing = true,

@@ -13,6 +13,7 @@
 //! | `filter` | the conjuncts of a filter by who evaluates them |
 //! | `expr`, `literal` | conjuncts as predicates in the physical domain |
 //! | `fields` | which fields of structs are read |
+//! | `simplify` | simplification that is exact |
 //! | `residual` | conjuncts that stay expressions |
 //! | `dynamic` | filters that change while the query runs |
 //! | `metrics`, `options` | what it counts, and what a user may say |
@@ -34,6 +35,7 @@ mod prune;
 mod reader;
 mod residual;
 mod session;
+mod simplify;
 mod source;
 mod statistics;
 mod table;

@@ -12,9 +12,9 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{Int96Coercer, apply_file_schema_type_coercions};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, ParquetFileReaderFactory};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
-use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier};
 use datafusion::physical_expr_adapter::rewrite::rewrite_input_file_name_in_projection;
 use datafusion::physical_expr_adapter::{PhysicalExprAdapterFactory, replace_columns_with_literals};
 use datafusion::physical_optimizer::pruning::FilePruner;
@@ -34,6 +34,7 @@ use super::panics::{Caught, caught};
 use super::prune::{PruneOptions, Pruner};
 use super::reader::{Bounded, ReaderFetch};
 use super::residual::rebase;
+use super::simplify::simplify;
 use super::statistics::trusts_file_statistics;
 use crate::error::Error;
 use crate::scan::{Counters, Gate, Scan};
@@ -256,8 +257,7 @@ impl MiniblockOpener {
             return Ok((projection, None));
         }
         let adapter = self.expr_adapter_factory.create(Arc::clone(table), Arc::clone(schema))?;
-        let simplifier = PhysicalExprSimplifier::new(schema);
-        let adapted = |expr| simplifier.simplify(adapter.rewrite(expr)?);
+        let adapted = |expr| simplify(adapter.rewrite(expr)?, schema);
         Ok((projection.try_map_exprs(adapted)?, predicate.map(adapted).transpose()?))
     }
 }

@@ -15,6 +15,7 @@ use parquet::file::statistics::Statistics;
 use super::expr::intersection;
 use super::literal::physical_range;
 use super::residual::column_indices;
+use super::simplify::cuts_timestamps;
 use crate::predicate::{BytesSet, IntSet, Matches, ValueSet};
 use crate::scan::Domain;
 
@@ -24,6 +25,7 @@ use crate::scan::Domain;
 /// - Deprecated bounds are in the order of signed bytes and integers, whatever the type.
 /// - Statistics leave NaN out, and NaN is greater than every number and unequal to each: only conditions that NaN does
 ///   not fulfil are asked of floating point columns.
+/// - What [`cuts_timestamps`] says.
 pub(super) fn trusted(
     predicate: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
@@ -33,6 +35,7 @@ pub(super) fn trusted(
         (false_for_nan(conjunct) || !reads_float(conjunct, schema))
             && trusts_null_counts(conjunct, footer)
             && trusts_bounds(conjunct, footer)
+            && !cuts_timestamps(conjunct, schema)
     });
     conjunction_opt(conjuncts.cloned())
 }
@@ -43,7 +46,10 @@ pub(super) fn proves_full_matches(
     schema: &SchemaRef,
     footer: &ParquetMetaData,
 ) -> bool {
-    !reads_float(predicate, schema) && trusts_null_counts(predicate, footer) && trusts_bounds(predicate, footer)
+    !reads_float(predicate, schema)
+        && trusts_null_counts(predicate, footer)
+        && trusts_bounds(predicate, footer)
+        && !cuts_timestamps(predicate, schema)
 }
 
 fn trusts_null_counts(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
@@ -142,9 +148,10 @@ fn is_number(expr: &Arc<dyn PhysicalExpr>) -> bool {
 /// Whether pruning a whole file by its statistics can be trusted for `predicate`, over the file columns of the table: see
 /// [`trusted`].
 pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
-    split_conjunction(predicate)
-        .into_iter()
-        .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
+    !cuts_timestamps(predicate, schema)
+        && split_conjunction(predicate)
+            .into_iter()
+            .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
 }
 
 /// How many of the rows match.
