@@ -9,3 +9,4 @@ mod floors;
 mod oracle;
 mod plans;
 mod shapes;
+mod types;

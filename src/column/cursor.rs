@@ -41,6 +41,7 @@ pub(crate) struct Cursor<E: Encodings> {
 impl<E: Encodings> Cursor<E> {
     pub(crate) fn new(encodings: E, optional: bool) -> Self {
         Self {
+            dense: encodings.buffer(),
             pages: None,
             page: PageBuffer::default(),
             values: Values::new(encodings),
@@ -50,7 +51,6 @@ impl<E: Encodings> Cursor<E> {
             owed_values: 0,
             left: 0,
             validity: BitBuffer::default(),
-            dense: E::Buffer::default(),
             counts: PageCounts::default(),
         }
     }

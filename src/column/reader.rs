@@ -1,11 +1,14 @@
 //! The column itself: cursor, window, conditions and the rows that are gathered.
 
 use arrow::array::ArrayRef;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
 use super::buffer::{BitBuffer, Buffer};
 use super::cursor::Cursor;
+use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
 use super::values::{BitEncodings, ByteEncodings, Encodings, FixedEncodings};
 use super::window::{Rows, Window};
@@ -31,6 +34,7 @@ pub(crate) fn open(kind: &ColumnKind) -> Result<Box<dyn Column>> {
             let utf8 = kind.domain() == Domain::Bytes { utf8: true };
             Box::new(Reader::new(ByteEncodings::new(utf8), kind))
         }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => Box::new(Reader::new(FixedByteEncodings::new(kind.width), kind)),
         other => return Err(Error::unsupported(format!("physical type {other}"))),
     })
 }
@@ -64,15 +68,15 @@ where
 {
     fn new(encodings: E, kind: ColumnKind) -> Self {
         Self {
-            cursor: Cursor::new(encodings, kind.optional),
-            kind,
-            window: Window::new(),
+            window: Window::new(encodings.buffer()),
             conditions: Vec::new(),
             reads_values: false,
-            rows: Rows::new(),
-            spread: E::Buffer::default(),
-            dense: E::Buffer::default(),
+            rows: Rows::new(encodings.buffer()),
+            spread: encodings.buffer(),
+            dense: encodings.buffer(),
             indices: Vec::new(),
+            cursor: Cursor::new(encodings, kind.optional),
+            kind,
         }
     }
 
@@ -152,6 +156,15 @@ where
         }
         self.cursor.skip(selection.len() - to);
         Ok(())
+    }
+}
+
+/// The type that packs into a dictionary of `values` without a copy on the way.
+fn packed_from(values: &DataType) -> &DataType {
+    match values {
+        DataType::Utf8 | DataType::LargeUtf8 => &DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => &DataType::BinaryView,
+        other => other,
     }
 }
 
@@ -249,7 +262,14 @@ where
     fn finish(&mut self) -> Result<ArrayRef> {
         let validity = self.rows.validity.take();
         let nulls = validity.map(|mut bits: BitBuffer| arrow::buffer::NullBuffer::new(bits.take()));
-        self.rows.values.finish(nulls, &self.kind.output).map_err(|error| self.named(error))
+        let array = match &self.kind.output {
+            dictionary @ DataType::Dictionary(_, values) => {
+                let values = self.rows.values.finish(nulls, packed_from(values));
+                values.and_then(|values| Ok(cast(&values, dictionary)?))
+            }
+            output => self.rows.values.finish(nulls, output),
+        };
+        array.map_err(|error| self.named(error))
     }
 
     fn page_counts(&self) -> PageCounts {

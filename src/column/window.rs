@@ -19,15 +19,9 @@ pub(crate) struct Window<B> {
 }
 
 impl<B: Buffer> Window<B> {
-    pub(crate) fn new() -> Self {
-        Self {
-            rows: 0,
-            nulls: 0,
-            validity: BitBuffer::default(),
-            values: B::default(),
-            coded: false,
-            indices: Vec::new(),
-        }
+    /// With the buffer for its values.
+    pub(crate) fn new(values: B) -> Self {
+        Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Vec::new() }
     }
 
     /// Drops all rows; keeps the memory.
@@ -55,8 +49,9 @@ pub(crate) struct Rows<B> {
 }
 
 impl<B: Buffer> Rows<B> {
-    pub(crate) fn new() -> Self {
-        Self { values: B::default(), validity: None }
+    /// With the buffer for their values.
+    pub(crate) fn new(values: B) -> Self {
+        Self { values, validity: None }
     }
 
     /// Says of the `len` rows appended last which have a value.

@@ -211,6 +211,12 @@ fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Matches) -> Ve
     }
 }
 
+/// The byte strings from `low` to `high`, both included.
+fn bytes_range(low: &[u8], high: &[u8]) -> Option<ValueSet> {
+    let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
+    (!set.is_none()).then_some(ValueSet::Bytes(set))
+}
+
 /// A set that has every value of a chunk.
 fn value_range(statistics: &Statistics, domain: Domain) -> Option<ValueSet> {
     // The order of deprecated bounds is that of signed bytes and integers.
@@ -226,9 +232,10 @@ fn value_range(statistics: &Statistics, domain: Domain) -> Option<ValueSet> {
             (*bounds.min_opt()?, *bounds.max_opt()?)
         }
         (Statistics::ByteArray(bounds), Domain::Bytes { .. }) if ordered => {
-            let (low, high) = (bounds.min_opt()?.data(), bounds.max_opt()?.data());
-            let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
-            return (!set.is_none()).then_some(ValueSet::Bytes(set));
+            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
+        }
+        (Statistics::FixedLenByteArray(bounds), Domain::Bytes { .. }) if ordered => {
+            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
         }
         _ => return None,
     };

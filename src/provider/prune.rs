@@ -21,6 +21,7 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, parquet_column};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
+use super::literal::plain_type;
 use super::metrics::FileMetrics;
 use super::residual::column_indices;
 use crate::scan::RowGroup;
@@ -265,7 +266,7 @@ fn trusts_null_counts(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) ->
 fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
     column_indices(expr)
         .into_iter()
-        .any(|root| schema.fields().get(root).is_some_and(|field| field.data_type().is_floating()))
+        .any(|root| schema.fields().get(root).is_some_and(|field| plain_type(field.data_type()).is_floating()))
 }
 
 fn tests_null(expr: &Arc<dyn PhysicalExpr>) -> bool {

@@ -4,7 +4,7 @@
 //! which.
 
 mod predicate;
-mod rng;
+pub(crate) mod rng;
 mod table;
 mod values;
 
