@@ -184,6 +184,5 @@ fn reads_encoding(physical: PhysicalType, encoding: Encoding) -> bool {
             matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)
         }
         Encoding::BYTE_STREAM_SPLIT => !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY),
-        _ => false,
     }
 }
