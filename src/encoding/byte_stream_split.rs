@@ -59,17 +59,9 @@ impl ByteStreamSplit {
         // As many bytes as the page has for them.
         out.resize(start + n * self.width, 0);
         let out = &mut out[start..];
-        match self.width {
-            2 => join_rows::<2>(bytes, self.values, out),
-            4 => join_rows::<4>(bytes, self.values, out),
-            8 => join_rows::<8>(bytes, self.values, out),
-            16 => join_rows::<16>(bytes, self.values, out),
-            width => {
-                for (byte, stream) in bytes.chunks(self.values).take(width).enumerate() {
-                    for (row, &value) in out.chunks_exact_mut(width).zip(stream) {
-                        row[byte] = value;
-                    }
-                }
+        for (byte, stream) in bytes.chunks(self.values).take(self.width).enumerate() {
+            for (row, &value) in out.chunks_exact_mut(self.width).zip(stream) {
+                row[byte] = value;
             }
         }
         Ok(())
@@ -92,15 +84,6 @@ impl ByteStreamSplit {
         let bytes = &page[self.position..];
         self.position += n;
         Ok(bytes)
-    }
-}
-
-/// Rows of a constant width, which is a constant number of streams.
-fn join_rows<const W: usize>(bytes: &[u8], stride: usize, out: &mut [u8]) {
-    let (rows, _) = out.as_chunks_mut::<W>();
-    let streams: [&[u8]; W] = std::array::from_fn(|byte| &bytes[byte * stride..][..rows.len()]);
-    for (i, row) in rows.iter_mut().enumerate() {
-        *row = streams.map(|stream| stream[i]);
     }
 }
 

@@ -37,7 +37,12 @@ macro_rules! fixed {
                 let streams: [&[u8]; size_of::<Self>()] =
                     std::array::from_fn(|byte| &bytes[byte * stride..][..out.len()]);
                 for (i, out) in out.iter_mut().enumerate() {
-                    *out = Self::from_le_bytes(streams.map(|stream| stream[i]));
+                    // A loop, which is vectorised where `map` is not.
+                    let mut value = [0; size_of::<Self>()];
+                    for (byte, stream) in value.iter_mut().zip(&streams) {
+                        *byte = stream[i];
+                    }
+                    *out = Self::from_le_bytes(value);
                 }
             }
         }
