@@ -9,23 +9,29 @@ mod support;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
+};
 use arrow::datatypes::DataType;
 use bytes::Bytes;
 use miniblock::internals::encoding::boolean::{PlainBoolean, RleBoolean};
 use miniblock::internals::encoding::byte_array::ViewBuffer;
+use miniblock::internals::encoding::byte_stream_split::ByteStreamSplit;
 use miniblock::internals::encoding::delta_binary_packed::DeltaBinaryPacked;
 use miniblock::internals::encoding::delta_byte_array::DeltaByteArray;
 use miniblock::internals::encoding::delta_length_byte_array::DeltaLengthByteArray;
 use miniblock::internals::encoding::dictionary::Indices;
-use miniblock::internals::encoding::plain::{PlainByteArray, PlainFixed};
+use miniblock::internals::encoding::plain::{PlainByteArray, PlainFixed, PlainFixedByteArray};
 use miniblock::internals::encoding::rle::Levels;
 use miniblock::internals::kernels::{Value, kernels};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::array_reader::{ArrayReader, PrimitiveArrayReader, make_byte_view_array_reader};
+use parquet::arrow::array_reader::{
+    ArrayReader, PrimitiveArrayReader, make_byte_view_array_reader, make_fixed_len_byte_array_reader,
+};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
-use parquet::data_type::{BoolType, DataType as PhysicalType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, DataType as PhysicalType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::encodings::decoding::{Decoder, DictDecoder, PlainDecoder, get_decoder};
 use parquet::errors::Result;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -157,6 +163,8 @@ fn main() {
     let mut bench = Comparison::from_args();
     delta_binary_packed(&mut bench);
     byte_arrays(&mut bench);
+    fixed_byte_arrays(&mut bench);
+    byte_stream_split(&mut bench);
     plain(&mut bench);
     dictionaries(&mut bench);
     booleans(&mut bench);
@@ -313,6 +321,86 @@ fn byte_arrays(bench: &mut Comparison) {
             || next(peer.as_mut()),
         );
     }
+}
+
+/// Keys that share prefixes.
+fn fixed_byte_arrays(bench: &mut Comparison) {
+    for width in [5, 16] {
+        let mut seed = 11;
+        let values = (0..VALUES as u128).map(|i| {
+            let key = i << 20 | u128::from(random(&mut seed) % (1 << 20));
+            key.to_be_bytes()[16 - width..].to_vec()
+        });
+        let array: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter(values).unwrap());
+        for encoding in [Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY, Encoding::BYTE_STREAM_SPLIT] {
+            let chunk = Chunk::new(Arc::clone(&array), false, encoding, false);
+            let page = chunk.data();
+            let (mut plain, mut delta) = (PlainFixedByteArray::default(), DeltaByteArray::default());
+            let mut split = ByteStreamSplit::default();
+            let mut out = Vec::new();
+            let mut peer =
+                make_fixed_len_byte_array_reader(chunk.endless(), chunk.column.clone(), None, VALUES, None).unwrap();
+            bench.case(
+                &name(&format!("fixed-len-byte-array/{encoding}/w{width}")),
+                VALUES,
+                || {
+                    out.clear();
+                    match encoding {
+                        Encoding::DELTA_BYTE_ARRAY => {
+                            delta.reset(&page, false).unwrap();
+                            delta.read_fixed(&page, VALUES, width, &mut out).unwrap();
+                        }
+                        Encoding::BYTE_STREAM_SPLIT => {
+                            split.reset(&page, width).unwrap();
+                            split.read_fixed(&page, VALUES, &mut out).unwrap();
+                        }
+                        _ => {
+                            plain.reset();
+                            plain.read(&page, VALUES, width, &mut out).unwrap();
+                        }
+                    }
+                },
+                || next(peer.as_mut()),
+            );
+        }
+    }
+}
+
+fn byte_stream_split(bench: &mut Comparison) {
+    let array: ArrayRef = Arc::new(Float32Array::from_iter_values((0..VALUES).map(|i| i as f32 / 8.0)));
+    let chunk = Chunk::new(array, false, Encoding::BYTE_STREAM_SPLIT, false);
+    let page = chunk.data();
+    let (mut ours, mut out) = (ByteStreamSplit::default(), vec![0; VALUES]);
+    let (mut peer, mut peer_out) = (decoder::<FloatType>(&chunk, Encoding::BYTE_STREAM_SPLIT), vec![0.0; VALUES]);
+    bench.case(
+        &name("byte-stream-split/f32"),
+        VALUES,
+        || {
+            ours.reset(&page, 4).unwrap();
+            ours.read::<i32>(&page, &mut out).unwrap();
+        },
+        || {
+            peer.set_data(page.clone(), VALUES).unwrap();
+            peer.get(&mut peer_out).unwrap()
+        },
+    );
+    let array: ArrayRef = Arc::new(Float64Array::from_iter_values((0..VALUES).map(|i| i as f64 / 8.0)));
+    let chunk = Chunk::new(array, false, Encoding::BYTE_STREAM_SPLIT, false);
+    let page = chunk.data();
+    let (mut ours, mut out) = (ByteStreamSplit::default(), vec![0; VALUES]);
+    let (mut peer, mut peer_out) = (decoder::<DoubleType>(&chunk, Encoding::BYTE_STREAM_SPLIT), vec![0.0; VALUES]);
+    bench.case(
+        &name("byte-stream-split/f64"),
+        VALUES,
+        || {
+            ours.reset(&page, 8).unwrap();
+            ours.read::<i64>(&page, &mut out).unwrap();
+        },
+        || {
+            peer.set_data(page.clone(), VALUES).unwrap();
+            peer.get(&mut peer_out).unwrap()
+        },
+    );
 }
 
 fn plain(bench: &mut Comparison) {

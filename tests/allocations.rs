@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
 use bytes::Bytes;
 use miniblock::internals::encoding::boolean::{PlainBoolean, RleBoolean};
 use miniblock::internals::encoding::byte_array::ViewBuffer;
+use miniblock::internals::encoding::byte_stream_split::ByteStreamSplit;
 use miniblock::internals::encoding::delta_binary_packed::DeltaBinaryPacked;
 use miniblock::internals::encoding::delta_byte_array::DeltaByteArray;
 use miniblock::internals::encoding::delta_length_byte_array::DeltaLengthByteArray;
 use miniblock::internals::encoding::dictionary::Indices;
-use miniblock::internals::encoding::plain::{PlainByteArray, PlainFixed};
+use miniblock::internals::encoding::plain::{PlainByteArray, PlainFixed, PlainFixedByteArray};
 use miniblock::internals::encoding::rle::Levels;
 use miniblock::internals::page::{Codec, Limits, PageBuffer, PageKind, PageReader};
 use parquet::arrow::ArrowWriter;
@@ -158,6 +161,51 @@ fn byte_arrays() {
             decoder.read(page.values(), PAGE / 2, &mut out).unwrap();
             decoder.skip(page.values(), PAGE / 4).unwrap();
             decoder.read(page.values(), PAGE / 4, &mut out).unwrap();
+        });
+    });
+}
+
+#[test]
+fn fixed_byte_arrays_and_byte_stream_split() {
+    let doubles: ArrayRef =
+        Arc::new(Float64Array::from_iter_values((0..PAGE * PAGES).map(|i| pseudo_random(i) as f64)));
+    for width in [7, 16, 20] {
+        let value = |i: usize| {
+            let mut value = vec![(i % PAGE / 700) as u8; width];
+            value[width - 3..].copy_from_slice(&pseudo_random(i).to_le_bytes()[..3]);
+            value
+        };
+        let array: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter((0..PAGE * PAGES).map(value)).unwrap());
+        everywhere(|compression, version| {
+            let chunk_of = |encoding| chunk(Arc::clone(&array), false, encoding, false, compression, version);
+            let (mut decoder, mut out) = (PlainFixedByteArray::default(), Vec::new());
+            check("PLAIN", chunk_of(Encoding::PLAIN), false, |page, _| {
+                out.clear();
+                decoder.reset();
+                decoder.read(page.values(), PAGE, width, &mut out).unwrap();
+            });
+            let (mut decoder, mut out) = (DeltaByteArray::default(), Vec::new());
+            check("DELTA_BYTE_ARRAY", chunk_of(Encoding::DELTA_BYTE_ARRAY), false, |page, _| {
+                out.clear();
+                decoder.reset(page.values(), false).unwrap();
+                decoder.read_fixed(page.values(), PAGE / 2, width, &mut out).unwrap();
+                decoder.skip(page.values(), PAGE / 4).unwrap();
+                decoder.read_fixed(page.values(), PAGE / 4, width, &mut out).unwrap();
+            });
+            let (mut decoder, mut out) = (ByteStreamSplit::default(), Vec::new());
+            check("BYTE_STREAM_SPLIT", chunk_of(Encoding::BYTE_STREAM_SPLIT), false, |page, _| {
+                out.clear();
+                decoder.reset(page.values(), width).unwrap();
+                decoder.read_fixed(page.values(), PAGE, &mut out).unwrap();
+            });
+        });
+    }
+    everywhere(|compression, version| {
+        let (mut decoder, mut out) = (ByteStreamSplit::default(), vec![0; PAGE]);
+        let chunk = chunk(Arc::clone(&doubles), false, Encoding::BYTE_STREAM_SPLIT, false, compression, version);
+        check("BYTE_STREAM_SPLIT", chunk, false, |page, _| {
+            decoder.reset(page.values(), 8).unwrap();
+            decoder.read::<i64>(page.values(), &mut out).unwrap();
         });
     });
 }

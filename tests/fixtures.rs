@@ -250,9 +250,9 @@ pub(crate) enum Outcome {
     Refused(Option<String>),
 }
 
-/// Compares the readers on the file at `path`.
-pub(crate) async fn check_file(path: &str, settings: Settings) -> Outcome {
-    let table = Table::new("t", path);
+/// Compares the readers on `table`, which is named `t`.
+pub(crate) async fn check_table(table: &Table, settings: Settings) -> Outcome {
+    let path = &table.path;
     let oracle = oracle_session(settings);
     let ours = miniblock_session(settings);
     let registered = register_miniblock(&ours, &table).await;
@@ -296,7 +296,7 @@ async fn check_files(part: usize) {
                 batch_size: [8192, 100][turn / 4 % 2],
                 view_types: turn % 5 != 0,
             };
-            match check_file(&data_path(file), settings).await {
+            match check_table(&Table::data("t", file), settings).await {
                 Outcome::Same(queries) => compared += queries,
                 Outcome::Refused(said) => {
                     assert_eq!(said, None, "{file}");

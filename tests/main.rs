@@ -20,4 +20,5 @@ mod schemas;
 mod settings;
 mod shapes;
 mod statistics;
+mod types;
 mod wrong_values;

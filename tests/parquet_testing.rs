@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::fixtures::{Outcome, check_file};
+use crate::fixtures::{Outcome, check_table};
 use crate::oracle::Settings;
 
 /// The folder, if there is one. Written past the test harness, which keeps to itself what a passing test prints.
@@ -40,7 +40,7 @@ async fn check(folder: &Path) -> (usize, Vec<(String, Option<String>)>) {
         let settings =
             Settings { partitions: [1, 3][turn % 2], batch_size: [8192, 100][turn / 2 % 2], view_types: turn % 3 != 0 };
         let path = path.to_str().unwrap();
-        match check_file(path, settings).await {
+        match check_table(&Table::new("t", path), settings).await {
             Outcome::Same(_) => same += 1,
             Outcome::Refused(said) => refused.push((path.to_string(), said)),
         }

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayData, ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Decimal64Array, Decimal128Array,
-    GenericByteArray, Int8Array, Int16Array, PrimitiveArray, StringViewArray, UInt8Array, UInt16Array, make_array,
+    ArrayData, ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Date64Array, Decimal64Array,
+    Decimal128Array, Decimal256Array, FixedSizeBinaryArray, GenericByteArray, Int8Array, Int16Array, PrimitiveArray,
+    StringViewArray, UInt8Array, UInt16Array, make_array,
 };
 use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType};
+use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType, i256};
 
 use super::Integers;
 use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::decimal::{fixed_decimals, var_decimals};
+use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};
 use crate::error::{Error, Result};
 
@@ -53,6 +56,9 @@ fn converted<P: ArrowPrimitiveType, T: Copy>(
     PrimitiveArray::new(values.iter().map(|&value| convert(value)).collect(), nulls)
 }
 
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+
 impl FinishRows for Vec<i32> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
         let values = std::mem::take(self);
@@ -72,6 +78,12 @@ impl FinishRows for Vec<i32> {
                 (converted(&values, nulls, i128::from) as Decimal128Array)
                     .with_precision_and_scale(*precision, *scale)?,
             ),
+            DataType::Decimal256(precision, scale) => Arc::new(
+                (converted(&values, nulls, |v| i256::from_i128(v.into())) as Decimal256Array)
+                    .with_precision_and_scale(*precision, *scale)?,
+            ),
+            DataType::Date64 => Arc::new(converted(&values, nulls, |days| i64::from(days) * DAY) as Date64Array),
+            DataType::Timestamp(..) => same_width(values.into_iter().map(i64::from).collect(), nulls, output)?,
             output if output.primitive_width() == Some(4) => same_width(values, nulls, output)?,
             output => return Err(no_array("INT32", output)),
         })
@@ -89,6 +101,10 @@ impl FinishRows for Vec<i64> {
         Ok(match output {
             DataType::Decimal128(precision, scale) => Arc::new(
                 (converted(&values, nulls, i128::from) as Decimal128Array)
+                    .with_precision_and_scale(*precision, *scale)?,
+            ),
+            DataType::Decimal256(precision, scale) => Arc::new(
+                (converted(&values, nulls, |v| i256::from_i128(v.into())) as Decimal256Array)
                     .with_precision_and_scale(*precision, *scale)?,
             ),
             output if output.primitive_width() == Some(8) => same_width(values, nulls, output)?,
@@ -128,9 +144,40 @@ impl FinishRows for ByteBuffer {
             DataType::LargeUtf8 => offsets::<GenericStringType<i64>>(&views, &buffers, nulls, limit)?,
             DataType::Binary => offsets::<GenericBinaryType<i32>>(&views, &buffers, nulls, limit)?,
             DataType::LargeBinary => offsets::<GenericBinaryType<i64>>(&views, &buffers, nulls, limit)?,
+            DataType::Decimal128(..) | DataType::Decimal256(..) => {
+                let values = views.iter().map(|view| view_bytes(view, view_data(view, &buffers)));
+                var_decimals(values, nulls, output)?
+            }
             output => return Err(no_array("BYTE_ARRAY", output)),
         })
     }
+}
+
+impl FinishRows for FixedByteBuffer {
+    fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
+        Ok(match output {
+            DataType::FixedSizeBinary(width) => {
+                Arc::new(FixedSizeBinaryArray::try_new(*width, ArrowBuffer::from_vec(self.take()), nulls)?)
+            }
+            DataType::Float16 if self.width() == 2 => {
+                let values: Vec<u16> =
+                    self.bytes().as_chunks().0.iter().map(|bits| u16::from_le_bytes(*bits)).collect();
+                self.clear();
+                same_width(values, nulls, output)?
+            }
+            output if output.is_decimal() => {
+                let decimals = fixed_decimals(self.bytes(), self.width(), nulls, output)?;
+                self.clear();
+                decimals
+            }
+            output => return Err(no_array("FIXED_LEN_BYTE_ARRAY", output)),
+        })
+    }
+}
+
+/// The buffer that a view points into, if it does.
+fn view_data<'a>(view: &u128, buffers: &'a [ArrowBuffer]) -> &'a [u8] {
+    buffers.get((view >> 64) as u32 as usize).map_or(&[], |buffer| buffer.as_slice())
 }
 
 /// An array with offsets of the values behind `views`, of at most `limit` bytes.
@@ -149,8 +196,7 @@ fn offsets<T: ByteArrayType>(
     }
     let mut bytes = Vec::with_capacity(total);
     for view in views {
-        let buffer = buffers.get((view >> 64) as u32 as usize);
-        bytes.extend_from_slice(view_bytes(view, buffer.map_or(&[], |buffer| buffer.as_slice())));
+        bytes.extend_from_slice(view_bytes(view, view_data(view, buffers)));
     }
     let offsets = OffsetBuffer::from_lengths(views.iter().map(|view| view_len(*view)));
     // SAFETY: the offsets are the running lengths of the bytes, and columns of text validate each value as they read it.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::kernels::{self, Value, kernels};
 
 /// A growing run of values of one physical type.
-pub(crate) trait Buffer: Default + Send {
+pub(crate) trait Buffer: Send {
     /// Values.
     fn len(&self) -> usize;
 

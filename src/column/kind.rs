@@ -24,7 +24,7 @@ pub enum Domain {
         /// Whether the logical type is text.
         utf8: bool,
     },
-    /// Values that have no predicates of their own but NULL tests: floating point.
+    /// Values that have no predicates of their own but NULL tests: floating point, and decimals that are stored as bytes.
     Opaque,
 }
 
@@ -35,6 +35,8 @@ pub(crate) struct ColumnKind {
     pub(crate) leaf: usize,
     /// Its physical type.
     pub(crate) physical: PhysicalType,
+    /// Bytes of a FIXED_LEN_BYTE_ARRAY, which are some.
+    pub(crate) width: usize,
     /// The Arrow type of the arrays.
     pub(crate) output: DataType,
     /// Whether it has definition levels.
@@ -66,6 +68,12 @@ impl ColumnKind {
         if !reads(physical, natural, output) {
             return None;
         }
+        let width = match physical {
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+                usize::try_from(column.type_length()).ok().filter(|width| *width > 0)?
+            }
+            _ => 0,
+        };
         let chunks = metadata.row_groups().iter().map(|row_group| row_group.column(leaf));
         for chunk in chunks {
             if !chunk.encodings().all(|encoding| reads_encoding(physical, encoding)) {
@@ -75,6 +83,7 @@ impl ColumnKind {
         Some(Self {
             leaf,
             physical,
+            width,
             output: output.clone(),
             optional: column.max_def_level() == 1,
             path: column.path().string().into(),
@@ -83,61 +92,78 @@ impl ColumnKind {
 
     /// How predicates see the values.
     pub(crate) fn domain(&self) -> Domain {
-        match self.physical {
-            PhysicalType::BOOLEAN => Domain::Boolean,
-            PhysicalType::INT32 => Domain::Int { unsigned: self.output.is_unsigned_integer(), width: 32 },
-            PhysicalType::INT64 => Domain::Int { unsigned: self.output.is_unsigned_integer(), width: 64 },
-            PhysicalType::BYTE_ARRAY => {
-                Domain::Bytes { utf8: matches!(self.output, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) }
+        let values = match &self.output {
+            DataType::Dictionary(_, values) => values,
+            other => other,
+        };
+        match (self.physical, values) {
+            // Days in the file, and milliseconds in literals.
+            (PhysicalType::INT32, DataType::Date64) => Domain::Opaque,
+            (PhysicalType::BOOLEAN, _) => Domain::Boolean,
+            (PhysicalType::INT32, values) => Domain::Int { unsigned: values.is_unsigned_integer(), width: 32 },
+            (PhysicalType::INT64, values) => Domain::Int { unsigned: values.is_unsigned_integer(), width: 64 },
+            (_, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => Domain::Bytes { utf8: true },
+            (_, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)) => {
+                Domain::Bytes { utf8: false }
             }
             _ => Domain::Opaque,
         }
     }
+
+    /// Whether arrays are dictionaries that may not have room for the values of two row groups.
+    pub(crate) fn has_few_keys(&self) -> bool {
+        matches!(&self.output, DataType::Dictionary(keys, _) if keys.primitive_width() < Some(4))
+    }
 }
 
 /// Whether values of `physical`, which the parquet crate would deliver as `natural`, are delivered here as `output`.
+///
+/// Where the two differ, `output` comes from the Arrow schema that the writer has left in the file, as far as the parquet
+/// crate follows it, or from the table.
 fn reads(physical: PhysicalType, natural: &DataType, output: &DataType) -> bool {
     use DataType::{
-        Binary, BinaryView, Boolean, Date32, Decimal32, Decimal64, Decimal128, Float32, Float64, Int8, Int16, Int32,
-        Int64, LargeBinary, LargeUtf8, Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
+        Binary, BinaryView, Boolean, Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, Dictionary,
+        Duration, FixedSizeBinary, Float16, Float32, Float64, Int8, Int16, Int32, Int64, LargeBinary, LargeUtf8,
+        Time32, Time64, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
     };
+    use PhysicalType::{BOOLEAN, BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64};
     let same = natural == output;
     match (physical, output) {
-        (PhysicalType::BOOLEAN, Boolean) | (PhysicalType::FLOAT, Float32) | (PhysicalType::DOUBLE, Float64) => same,
-        (
-            PhysicalType::INT32,
-            Int8
-            | Int16
-            | Int32
-            | UInt8
-            | UInt16
-            | UInt32
-            | Date32
-            | Time32(TimeUnit::Millisecond)
-            | Decimal32(..)
-            | Decimal64(..)
-            | Decimal128(..),
-        ) => same || same_decimal(natural, output),
-        (PhysicalType::INT64, Int64 | UInt64 | Time64(_) | Decimal64(..) | Decimal128(..)) => {
-            same || same_decimal(natural, output)
+        // These have no dictionaries, or none of the values that they have elsewhere.
+        (BOOLEAN | FIXED_LEN_BYTE_ARRAY, Dictionary(..)) => false,
+        (_, Dictionary(_, values)) => {
+            !matches!(**values, Dictionary(..) | Duration(_)) && reads(physical, natural, values)
         }
+        (BOOLEAN, Boolean) | (FLOAT, Float32) | (DOUBLE, Float64) => same,
+        (INT32, Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 | Date32) => same,
+        (INT64, Int64 | UInt64) => same,
+        (INT32, Time32(TimeUnit::Second | TimeUnit::Millisecond)) | (INT32, Timestamp(..)) => same || *natural == Int32,
+        (INT32, Date64) => *natural == Date32,
+        (INT64, Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)) => same || *natural == Int64,
+        (INT64, Date64 | Duration(_)) => *natural == Int64,
         // Zones differ in name only: the value counts from the epoch in UTC, or in no zone at all.
-        (PhysicalType::INT64, Timestamp(unit, zone)) => {
-            matches!(natural, Timestamp(stored, stored_zone) if stored == unit && stored_zone.is_some() == zone.is_some())
-        }
-        (PhysicalType::BYTE_ARRAY, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView) => {
+        (INT64, Timestamp(unit, zone)) => match natural {
+            Timestamp(stored, stored_zone) => stored == unit && stored_zone.is_some() <= zone.is_some(),
+            natural => *natural == Int64,
+        },
+        (INT32 | FIXED_LEN_BYTE_ARRAY, Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..))
+        | (INT64, Decimal64(..) | Decimal128(..) | Decimal256(..))
+        | (BYTE_ARRAY, Decimal128(..) | Decimal256(..)) => same_decimal(natural, output),
+        (BYTE_ARRAY, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView) => {
             matches!(natural, Utf8 | Binary)
         }
+        (FIXED_LEN_BYTE_ARRAY, FixedSizeBinary(_) | Float16) => same,
         _ => false,
     }
 }
 
+/// Whether both are decimals of one precision and scale.
 fn same_decimal(natural: &DataType, output: &DataType) -> bool {
-    use DataType::{Decimal32, Decimal64, Decimal128};
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256};
     match (natural, output) {
         (
-            Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s),
-            Decimal32(q, t) | Decimal64(q, t) | Decimal128(q, t),
+            Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s) | Decimal256(p, s),
+            Decimal32(q, t) | Decimal64(q, t) | Decimal128(q, t) | Decimal256(q, t),
         ) => (p, s) == (q, t),
         _ => false,
     }
@@ -153,7 +179,10 @@ fn reads_encoding(physical: PhysicalType, encoding: Encoding) -> bool {
         Encoding::PLAIN | Encoding::RLE | Encoding::BIT_PACKED => true,
         Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => physical != PhysicalType::BOOLEAN,
         Encoding::DELTA_BINARY_PACKED => matches!(physical, PhysicalType::INT32 | PhysicalType::INT64),
-        Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => physical == PhysicalType::BYTE_ARRAY,
-        _ => false,
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => physical == PhysicalType::BYTE_ARRAY,
+        Encoding::DELTA_BYTE_ARRAY => {
+            matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)
+        }
+        Encoding::BYTE_STREAM_SPLIT => !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY),
     }
 }

@@ -1,6 +1,7 @@
 //! Sets of values made ready to test windows.
 
 use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::make_inline_view;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lane, Value, kernels};
@@ -211,6 +212,35 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                 }
             }
             Self::Search(set) => select_by(values.views(), words, |view| set.contains(values.bytes(view))),
+        }
+    }
+}
+
+/// Tests byte arrays of a fixed length.
+pub(crate) struct FixedByteMatcher(BytesSet);
+
+impl Matcher<FixedByteBuffer> for FixedByteMatcher {
+    fn new(set: &ValueSet) -> Result<Self> {
+        Ok(Self(match set {
+            ValueSet::None => BytesSet::none(),
+            ValueSet::All => BytesSet::all(),
+            ValueSet::Bytes(set) => set.clone(),
+            ValueSet::Ints(_) => return Err(wrong_type()),
+        }))
+    }
+
+    fn is_all(&self) -> bool {
+        self.0.is_all()
+    }
+
+    fn select(&self, values: &FixedByteBuffer, words: &mut [u64]) {
+        words.fill(0);
+        if self.is_all() {
+            kernels::set_range(words, 0, values.len());
+        } else if !self.0.is_none() {
+            for (index, row) in values.rows().enumerate() {
+                words[index / 64] |= u64::from(self.0.contains(row)) << (index % 64);
+            }
         }
     }
 }

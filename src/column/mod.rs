@@ -9,11 +9,13 @@
 //! | `kind` | which pairs of Parquet and Arrow types are read here, and in which domain they are filtered |
 //! | `buffer` | dense values of one physical type, and how survivors move from one buffer to another |
 //! | `values` | the decoders of one physical type, over all its encodings |
+//! | `fixed` | both for byte arrays of a fixed length |
 //! | `window` | rows on their way: a window for the predicates, and the survivors |
 //! | `cursor` | pages, levels and debts of one column chunk |
 //! | `matcher` | a set of values made ready to test windows |
 //! | `reader` | the column itself: cursor, window, matchers and builder |
 //! | `array` | dense values and validity to Arrow arrays |
+//! | `decimal` | decimals from big-endian bytes |
 
 use arrow::array::ArrayRef;
 
@@ -24,6 +26,8 @@ use crate::predicate::{Matches, Selection};
 mod array;
 mod buffer;
 mod cursor;
+mod decimal;
+mod fixed;
 mod kind;
 mod matcher;
 mod reader;

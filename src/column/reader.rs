@@ -1,11 +1,14 @@
 //! The column itself: cursor, window, conditions and the rows that are gathered.
 
 use arrow::array::ArrayRef;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
 use super::buffer::{BitBuffer, Buffer};
 use super::cursor::Cursor;
+use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
 use super::values::{BitEncodings, ByteEncodings, Encodings, FixedEncodings};
 use super::window::{Rows, Window};
@@ -31,6 +34,7 @@ pub(crate) fn open(kind: &ColumnKind, limits: &Limits) -> Result<Box<dyn Column>
             let utf8 = kind.domain() == Domain::Bytes { utf8: true };
             Box::new(Reader::new(ByteEncodings::new(utf8, limits.max_value_size), kind, limits))
         }
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => Box::new(Reader::new(FixedByteEncodings::new(kind.width), kind, limits)),
         other => return Err(Error::unsupported(format!("physical type {other}"))),
     })
 }
@@ -63,20 +67,21 @@ where
     E::Buffer: FinishRows,
 {
     fn new(encodings: E, kind: ColumnKind, limits: &Limits) -> Self {
-        let limited = || {
-            let mut buffer = E::Buffer::default();
+        let spread = encodings.buffer();
+        let [window, rows, dense, segment] = std::array::from_fn(|_| {
+            let mut buffer = encodings.buffer();
             buffer.set_limit(limits.max_batch_size);
             buffer
-        };
+        });
         Self {
-            cursor: Cursor::new(encodings, kind.optional, limited()),
+            cursor: Cursor::new(encodings, kind.optional, segment),
             kind,
-            window: Window::new(limited()),
+            window: Window::new(window),
             conditions: Vec::new(),
             reads_values: false,
-            rows: Rows::new(limited()),
-            spread: E::Buffer::default(),
-            dense: limited(),
+            rows: Rows::new(rows),
+            spread,
+            dense,
             indices: Vec::new(),
         }
     }
@@ -157,6 +162,15 @@ where
         }
         self.cursor.skip(selection.len() - to);
         Ok(())
+    }
+}
+
+/// The type that packs into a dictionary of `values` without a copy on the way.
+fn packed_from(values: &DataType) -> &DataType {
+    match values {
+        DataType::Utf8 | DataType::LargeUtf8 => &DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => &DataType::BinaryView,
+        other => other,
     }
 }
 
@@ -258,7 +272,14 @@ where
     fn finish(&mut self) -> Result<ArrayRef> {
         let validity = self.rows.validity.take();
         let nulls = validity.map(|mut bits: BitBuffer| arrow::buffer::NullBuffer::new(bits.take()));
-        self.rows.values.finish(nulls, &self.kind.output).map_err(|error| self.named(error))
+        let array = match &self.kind.output {
+            dictionary @ DataType::Dictionary(_, values) => {
+                let values = self.rows.values.finish(nulls, packed_from(values));
+                values.and_then(|values| Ok(cast(&values, dictionary)?))
+            }
+            output => self.rows.values.finish(nulls, output),
+        };
+        array.map_err(|error| self.named(error))
     }
 
     fn extra_bytes(&self) -> usize {

@@ -5,6 +5,7 @@ use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
 use crate::encoding::boolean::{PlainBoolean, RleBoolean};
 use crate::encoding::byte_array::view_len;
+use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
 use crate::encoding::delta_byte_array::DeltaByteArray;
 use crate::encoding::delta_length_byte_array::DeltaLengthByteArray;
@@ -20,6 +21,9 @@ pub(crate) trait Encodings: Send {
     type Buffer: Buffer;
     /// What tests them.
     type Matcher: Matcher<Self::Buffer>;
+
+    /// An empty buffer for values.
+    fn buffer(&self) -> Self::Buffer;
 
     /// Starts the value bytes of a page.
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()>;
@@ -77,7 +81,7 @@ impl<E: Encodings> Values<E> {
                 page.values().len()
             )));
         }
-        let mut dictionary = E::Buffer::default();
+        let mut dictionary = self.encodings.buffer();
         self.encodings.start(Encoding::Plain, page.values())?;
         self.encodings.read(page.values(), entries, &mut dictionary)?;
         dictionary.freeze();
@@ -169,7 +173,7 @@ impl<E: Encodings> Values<E> {
 }
 
 #[cold]
-fn not_for(encoding: Encoding, physical: &str) -> Error {
+pub(super) fn not_for(encoding: Encoding, physical: &str) -> Error {
     Error::unsupported(format!("{encoding} page of a {physical} column"))
 }
 
@@ -182,14 +186,21 @@ impl<T: Lane + Value + Fixed> Number for T {}
 pub(crate) struct FixedEncodings<T: Number> {
     delta: DeltaBinaryPacked<T>,
     plain: PlainFixed<T>,
-    is_delta: bool,
+    split: ByteStreamSplit,
+    encoding: Encoding,
     /// Floating point has no DELTA_BINARY_PACKED.
     integers: bool,
 }
 
 impl<T: Number> FixedEncodings<T> {
     pub(crate) fn new(integers: bool) -> Self {
-        Self { delta: DeltaBinaryPacked::default(), plain: PlainFixed::default(), is_delta: false, integers }
+        Self {
+            delta: DeltaBinaryPacked::default(),
+            plain: PlainFixed::default(),
+            split: ByteStreamSplit::default(),
+            encoding: Encoding::Plain,
+            integers,
+        }
     }
 }
 
@@ -197,10 +208,15 @@ impl<T: Number> Encodings for FixedEncodings<T> {
     type Buffer = Vec<T>;
     type Matcher = IntMatcher<T>;
 
+    fn buffer(&self) -> Vec<T> {
+        Vec::new()
+    }
+
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
-        self.is_delta = encoding == Encoding::DeltaBinaryPacked;
+        self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(),
+            Encoding::ByteStreamSplit => self.split.reset(page, T::WIDTH)?,
             Encoding::DeltaBinaryPacked if self.integers => self.delta.reset(page)?,
             other => return Err(not_for(other, if self.integers { "integer" } else { "floating-point" })),
         }
@@ -215,11 +231,19 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         let start = out.len();
         out.resize(start + count, T::default());
         let out = &mut out[start..];
-        if self.is_delta { self.delta.read(page, out) } else { self.plain.read(page, out) }
+        match self.encoding {
+            Encoding::DeltaBinaryPacked => self.delta.read(page, out),
+            Encoding::ByteStreamSplit => self.split.read(page, out),
+            _ => self.plain.read(page, out),
+        }
     }
 
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
-        if self.is_delta { self.delta.skip(page, count) } else { self.plain.skip(page, count) }
+        match self.encoding {
+            Encoding::DeltaBinaryPacked => self.delta.skip(page, count),
+            Encoding::ByteStreamSplit => self.split.skip(page, count),
+            _ => self.plain.skip(page, count),
+        }
     }
 
     fn gather(dictionary: &Vec<T>, indices: &[u32], out: &mut Vec<T>) -> Result<()> {
@@ -286,6 +310,10 @@ impl Encodings for ByteEncodings {
     type Buffer = ByteBuffer;
     type Matcher = ByteMatcher;
 
+    fn buffer(&self) -> ByteBuffer {
+        ByteBuffer::default()
+    }
+
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
         self.encoding = encoding;
         match encoding {
@@ -348,6 +376,10 @@ pub(crate) struct BitEncodings {
 impl Encodings for BitEncodings {
     type Buffer = BitBuffer;
     type Matcher = BitMatcher;
+
+    fn buffer(&self) -> BitBuffer {
+        BitBuffer::default()
+    }
 
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
         self.is_rle = encoding == Encoding::Rle;

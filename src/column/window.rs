@@ -19,6 +19,7 @@ pub(crate) struct Window<B> {
 }
 
 impl<B: Buffer> Window<B> {
+    /// With the buffer for its values.
     pub(crate) fn new(values: B) -> Self {
         Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Vec::new() }
     }
@@ -48,6 +49,7 @@ pub(crate) struct Rows<B> {
 }
 
 impl<B: Buffer> Rows<B> {
+    /// With the buffer for their values.
     pub(crate) fn new(values: B) -> Self {
         Self { values, validity: None }
     }

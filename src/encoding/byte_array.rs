@@ -147,18 +147,24 @@ pub(super) const LONG: usize = INLINE_LEN + 1;
 /// Reads what precedes and follows the value where the slice has it. `len` bytes from `position` on are in the slice.
 #[inline(always)]
 pub(super) fn load_payload(bytes: &[u8], position: usize, before: usize, len: usize) -> u128 {
-    let start = position.wrapping_sub(before + 4);
+    load_at(bytes, position, before + 4, len)
+}
+
+/// 16 bytes, of which the one `before` bytes from the start is `bytes[position]`; as [`load_payload`] otherwise.
+#[inline(always)]
+pub(super) fn load_at(bytes: &[u8], position: usize, before: usize, len: usize) -> u128 {
+    let start = position.wrapping_sub(before);
     match bytes.get(start..).and_then(|bytes| bytes.first_chunk::<16>()) {
         Some(chunk) => u128::from_le_bytes(*chunk),
         None => load_border(bytes, position, before, len),
     }
 }
 
-/// [`load_payload`] at the borders of the slice.
+/// [`load_at`] at the borders of the slice.
 #[cold]
 fn load_border(bytes: &[u8], position: usize, before: usize, len: usize) -> u128 {
     let mut chunk = [0; 16];
-    let from = (before + 4).min(16);
+    let from = before.min(16);
     let len = len.min(16 - from);
     chunk[from..from + len].copy_from_slice(&bytes[position..position + len]);
     u128::from_le_bytes(chunk)

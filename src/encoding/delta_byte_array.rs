@@ -3,7 +3,9 @@
 
 use crate::error::{Error, Result};
 
-use super::byte_array::{INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view, make_inline_view, view_bytes};
+use super::byte_array::{
+    INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_at, load_payload, long_view, make_inline_view, view_bytes,
+};
 use super::delta_binary_packed::DeltaBinaryPacked;
 
 /// Values whose lengths are decoded together.
@@ -14,6 +16,20 @@ const CHUNK: usize = 32;
 
 /// The longest copy that is done in chunks.
 const CHUNKED: usize = 4 * CHUNK;
+
+/// The widest value of fixed length that is put together in a register.
+const WORD: usize = size_of::<u128>();
+
+/// Masks of the first bytes of a word, by their number.
+static FIRST: [u128; WORD + 1] = {
+    let mut masks = [u128::MAX; WORD + 1];
+    let mut len = 0;
+    while len < WORD {
+        masks[len] = (1 << (8 * len)) - 1;
+        len += 1;
+    }
+    masks
+};
 
 /// A cursor over the values of one DELTA_BYTE_ARRAY stream.
 ///
@@ -87,6 +103,32 @@ impl DeltaByteArray {
                 self.read_short(page, start, batch, out);
             } else {
                 self.read_any(page, start, batch, out)?;
+            }
+            left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Appends the next `count` values of a FIXED_LEN_BYTE_ARRAY of `width` bytes to `out`.
+    ///
+    /// # Errors
+    /// As [`DeltaByteArray::read`], and Corrupt: a value has another length.
+    pub fn read_fixed(&mut self, page: &[u8], count: usize, width: usize, out: &mut Vec<u8>) -> Result<()> {
+        let mut left = count;
+        while left > 0 {
+            let batch = left.min(BATCH);
+            let start = self.position;
+            self.next_batch(page, batch)?;
+            let lengths = self.prefix_lengths[..batch].iter().zip(&self.suffix_lengths[..batch]);
+            if lengths.fold(false, |other, (&prefix, &suffix)| other | ((prefix + suffix) as usize != width)) {
+                return Err(Error::corrupt(format!("DELTA_BYTE_ARRAY with values that are not of {width} bytes")));
+            }
+            // The first prefix is within the value before, whatever its length was.
+            self.previous.resize(width, 0);
+            if width <= WORD {
+                self.read_words(page, start, batch, width, out);
+            } else {
+                self.read_rows(page, start, batch, width, out);
             }
             left -= batch;
         }
@@ -204,6 +246,43 @@ impl DeltaByteArray {
         data.truncate(write);
         out.data = data;
         Ok(())
+    }
+
+    /// Appends values of at most [`WORD`] bytes: a register is the state.
+    fn read_words(&mut self, page: &[u8], start: usize, count: usize, width: usize, out: &mut Vec<u8>) {
+        let mut word = load_at(&self.previous, 0, 0, width);
+        let mut position = start;
+        let mut write = out.len();
+        // Words are written whole: what is too much is overwritten by the next one, or cut off.
+        out.resize(write + count * width + WORD - width, 0);
+        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
+        for (&prefix, &suffix) in lengths {
+            let (prefix, suffix) = (prefix as usize, suffix as usize);
+            let kept = FIRST[prefix.min(WORD)];
+            word = (word & kept) | (load_at(page, position, prefix, suffix) & !kept);
+            out[write..write + WORD].copy_from_slice(&word.to_le_bytes());
+            write += width;
+            position += suffix;
+        }
+        out.truncate(write);
+        self.previous.copy_from_slice(&word.to_le_bytes()[..width]);
+    }
+
+    /// Appends values of `width` bytes, each from the one before.
+    fn read_rows(&mut self, page: &[u8], start: usize, count: usize, width: usize, out: &mut Vec<u8>) {
+        let first = out.len();
+        out.resize(first + count * width, 0);
+        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
+        let mut position = start;
+        let mut previous = self.previous.as_slice();
+        for (row, (&prefix, &suffix)) in out[first..].chunks_exact_mut(width).zip(lengths) {
+            let (prefix, suffix) = (prefix as usize, suffix as usize);
+            row[..prefix].copy_from_slice(&previous[..prefix]);
+            row[prefix..].copy_from_slice(&page[position..position + suffix]);
+            position += suffix;
+            previous = row;
+        }
+        self.previous.copy_from_slice(&out[out.len() - width..]);
     }
 
     /// Makes `previous` the last value of the batch without those before it: from the end backwards, each value gives

@@ -6,6 +6,7 @@
 
 pub mod boolean;
 pub mod byte_array;
+pub mod byte_stream_split;
 pub mod delta_binary_packed;
 pub mod delta_byte_array;
 pub mod delta_length_byte_array;

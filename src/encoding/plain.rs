@@ -1,4 +1,4 @@
-//! PLAIN: fixed-width values as they are, byte arrays behind a length of four bytes. Booleans are in `boolean`.
+//! PLAIN: values of a fixed width as they are, byte arrays behind a length of four bytes. Booleans are in `boolean`.
 
 use std::marker::PhantomData;
 
@@ -12,6 +12,10 @@ pub trait Fixed: Copy {
 
     /// Decodes `bytes` into `out`; `bytes.len()` is `out.len() * WIDTH`.
     fn copy(bytes: &[u8], out: &mut [Self]);
+
+    /// Puts values together of which byte `k` stands `k * stride` after the first; `bytes` ends with the last byte or
+    /// later.
+    fn join(bytes: &[u8], stride: usize, out: &mut [Self]);
 }
 
 macro_rules! fixed {
@@ -25,6 +29,20 @@ macro_rules! fixed {
                 let (values, _) = bytes.as_chunks::<{ size_of::<Self>() }>();
                 for (out, value) in out.iter_mut().zip(values) {
                     *out = Self::from_le_bytes(*value);
+                }
+            }
+
+            #[inline]
+            fn join(bytes: &[u8], stride: usize, out: &mut [Self]) {
+                let streams: [&[u8]; size_of::<Self>()] =
+                    std::array::from_fn(|byte| &bytes[byte * stride..][..out.len()]);
+                for (i, out) in out.iter_mut().enumerate() {
+                    // A loop, which is vectorised where `map` is not.
+                    let mut value = [0; size_of::<Self>()];
+                    for (byte, stream) in value.iter_mut().zip(&streams) {
+                        *byte = stream[i];
+                    }
+                    *out = Self::from_le_bytes(value);
                 }
             }
         }
@@ -57,7 +75,7 @@ impl<U: Fixed> PlainFixed<U> {
     /// # Errors
     /// The page holds fewer values.
     pub fn read(&mut self, page: &[u8], out: &mut [U]) -> Result<()> {
-        U::copy(self.take(page, out.len())?, out);
+        U::copy(take(page, &mut self.position, out.len(), U::WIDTH)?, out);
         Ok(())
     }
 
@@ -66,21 +84,50 @@ impl<U: Fixed> PlainFixed<U> {
     /// # Errors
     /// The page holds fewer values.
     pub fn skip(&mut self, page: &[u8], n: usize) -> Result<()> {
-        self.take(page, n).map(drop)
+        take(page, &mut self.position, n, U::WIDTH).map(drop)
+    }
+}
+
+/// The bytes of the next `n` values of `width` bytes, and a step over them.
+fn take<'a>(page: &'a [u8], position: &mut usize, n: usize, width: usize) -> Result<&'a [u8]> {
+    let end = n.checked_mul(width).and_then(|size| size.checked_add(*position));
+    let Some((bytes, end)) = end.and_then(|end| Some((page.get(*position..end)?, end))) else {
+        return Err(Error::corrupt(format!(
+            "PLAIN page of {} bytes ends before {n} values of {width} bytes at byte {position}",
+            page.len()
+        )));
+    };
+    *position = end;
+    Ok(bytes)
+}
+
+/// Decoder of PLAIN FIXED_LEN_BYTE_ARRAY.
+#[derive(Debug, Clone, Default)]
+pub struct PlainFixedByteArray {
+    position: usize,
+}
+
+impl PlainFixedByteArray {
+    /// Starts at the beginning of a page's values.
+    pub fn reset(&mut self) {
+        self.position = 0;
     }
 
-    /// The bytes of the next `n` values, and a step over them.
-    fn take<'a>(&mut self, page: &'a [u8], n: usize) -> Result<&'a [u8]> {
-        let end = n.checked_mul(U::WIDTH).and_then(|size| size.checked_add(self.position));
-        let Some((bytes, end)) = end.and_then(|end| Some((page.get(self.position..end)?, end))) else {
-            return Err(Error::corrupt(format!(
-                "PLAIN page of {} bytes ends before {n} values at byte {}",
-                page.len(),
-                self.position
-            )));
-        };
-        self.position = end;
-        Ok(bytes)
+    /// Appends the next `n` values of `width` bytes to `out`.
+    ///
+    /// # Errors
+    /// The page holds fewer values.
+    pub fn read(&mut self, page: &[u8], n: usize, width: usize, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(take(page, &mut self.position, n, width)?);
+        Ok(())
+    }
+
+    /// Steps over the next `n` values of `width` bytes.
+    ///
+    /// # Errors
+    /// The page holds fewer values.
+    pub fn skip(&mut self, page: &[u8], n: usize, width: usize) -> Result<()> {
+        take(page, &mut self.position, n, width).map(drop)
     }
 }
 
@@ -246,6 +293,36 @@ mod tests {
         check_fixed(|bytes| i64::from_le_bytes(bytes.try_into().unwrap()));
         check_fixed(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()));
         check_fixed(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+    }
+
+    #[test]
+    fn fixed_byte_arrays_are_read_in_any_split() {
+        let mut random = Random::new(3);
+        let mut values = PlainFixedByteArray::default();
+        for round in 0..200 {
+            let (width, count) = (1 + random.below(40), random.below(30));
+            // What follows the last whole value is none.
+            let page = random.bytes(count * width + round % width);
+            values.reset();
+            let (mut out, mut expected) = (Vec::new(), Vec::new());
+            let mut done = 0;
+            while done < count {
+                let n = random.below(5).min(count - done);
+                if random.below(3) == 0 {
+                    values.skip(&page, n, width).unwrap();
+                } else {
+                    values.read(&page, n, width, &mut out).unwrap();
+                    expected.extend_from_slice(&page[done * width..(done + n) * width]);
+                }
+                done += n;
+            }
+            assert_eq!(out, expected);
+            values.read(&page, 0, width, &mut out).unwrap();
+            assert!(values.read(&page, 1, width, &mut out).is_err());
+            assert!(values.skip(&page, usize::MAX, width).is_err());
+            assert!(values.skip(&page, usize::MAX / width, width).is_err());
+            assert_eq!(out, expected);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit, i256};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -55,14 +55,21 @@ fn ints(data_type: DataType, domain: Domain, casts: &[DataType], values: &[i128]
         DataType::UInt32 => ScalarValue::UInt32(u32::try_from(*value).ok()),
         DataType::UInt64 => ScalarValue::UInt64(u64::try_from(*value).ok()),
         DataType::Date32 => ScalarValue::Date32(i32::try_from(*value).ok()),
+        DataType::Time32(TimeUnit::Second) => ScalarValue::Time32Second(i32::try_from(*value).ok()),
         DataType::Time32(_) => ScalarValue::Time32Millisecond(i32::try_from(*value).ok()),
+        DataType::Date64 => ScalarValue::Date64(i64::try_from(*value).ok()),
+        DataType::Duration(_) => ScalarValue::DurationMicrosecond(i64::try_from(*value).ok()),
         DataType::Time64(_) => ScalarValue::Time64Microsecond(i64::try_from(*value).ok()),
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
             ScalarValue::TimestampNanosecond(i64::try_from(*value).ok(), zone.clone())
         }
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            ScalarValue::TimestampSecond(i64::try_from(*value).ok(), zone.clone())
+        }
         DataType::Timestamp(_, zone) => ScalarValue::TimestampMillisecond(i64::try_from(*value).ok(), zone.clone()),
         DataType::Decimal64(p, s) => ScalarValue::Decimal64(i64::try_from(*value).ok(), *p, *s),
         DataType::Decimal128(p, s) => ScalarValue::Decimal128(Some(*value), *p, *s),
+        DataType::Decimal256(p, s) => ScalarValue::Decimal256(Some(i256::from_i128(*value)), *p, *s),
         other => panic!("no integers of {other}"),
     };
     let mut values: Vec<ScalarValue> = values.iter().map(value).filter(|value| !value.is_null()).collect();
@@ -120,6 +127,14 @@ fn cases() -> Vec<Case> {
         ),
         ints(D::Decimal128(9, 2), i32s, &[D::Decimal128(20, 2)], &near(&[-999_999_999, 999_999_999, 100])),
         ints(D::Decimal128(18, 4), i64s, &[], &near(&[-999_999_999_999_999_999, 999_999_999_999_999_999, 100])),
+        ints(D::Time32(TimeUnit::Second), i32s, &[], &near(&[86_399])),
+        ints(D::Timestamp(TimeUnit::Second, None), i64s, &[], &i64_ends),
+        ints(D::Duration(TimeUnit::Microsecond), i64s, &[], &i64_ends),
+        ints(D::Date64, i64s, &[], &near(&[86_400_000])),
+        ints(D::Decimal256(18, 4), i64s, &[D::Decimal256(40, 4)], &near(&[-999_999_999_999_999_999, 100])),
+        dictionary(ints(D::Int32, i32s, &[D::Int64], &i32_ends)),
+        dictionary(ints(D::UInt16, u32s, &[D::UInt16], &near(&[65535, 32768]))),
+        dictionary(strings(D::Utf8, &[D::Utf8, D::Utf8View])),
         ints(D::Decimal64(18, 0), i64s, &[], &near(&[-999_999_999_999_999_999, 999_999_999_999_999_999])),
         strings(D::Utf8, &[D::Utf8View]),
         strings(D::LargeUtf8, &[]),
@@ -134,7 +149,24 @@ fn cases() -> Vec<Case> {
             domain: Domain::Bytes { utf8: false },
             casts: vec![D::Binary],
         },
+        Case {
+            values: [b"\0\0", b"\0\x01", b"ab", b"\x7f\xff", b"\xff\0", b"\xff\xff"]
+                .iter()
+                .map(|bytes| ScalarValue::FixedSizeBinary(2, Some(bytes.to_vec())))
+                .chain([ScalarValue::FixedSizeBinary(2, None)])
+                .collect(),
+            data_type: D::FixedSizeBinary(2),
+            domain: Domain::Bytes { utf8: false },
+            casts: vec![D::Binary],
+        },
     ]
+}
+
+/// The same values behind keys.
+fn dictionary(case: Case) -> Case {
+    let data_type = DataType::Dictionary(Box::new(DataType::Int16), Box::new(case.data_type));
+    let values = case.values.iter().map(|value| value.cast_to(&data_type).unwrap()).collect();
+    Case { data_type, values, ..case }
 }
 
 const COMPARISONS: [Operator; 8] = [
@@ -221,22 +253,29 @@ fn physical(value: &ScalarValue) -> Option<Physical> {
         S::Boolean(Some(value)) => Physical::Int((*value).into()),
         S::Int8(Some(value)) => Physical::Int((*value).into()),
         S::Int16(Some(value)) => Physical::Int((*value).into()),
-        S::Int32(Some(value)) | S::Date32(Some(value)) | S::Time32Millisecond(Some(value)) => {
-            Physical::Int((*value).into())
-        }
+        S::Int32(Some(value))
+        | S::Date32(Some(value))
+        | S::Time32Second(Some(value))
+        | S::Time32Millisecond(Some(value)) => Physical::Int((*value).into()),
         S::UInt8(Some(value)) => Physical::Int((*value).into()),
         S::UInt16(Some(value)) => Physical::Int((*value).into()),
         S::UInt32(Some(value)) => Physical::Int(value.cast_signed().into()),
         S::UInt64(Some(value)) => Physical::Int(value.cast_signed()),
-        S::Int64(Some(value)) | S::Time64Microsecond(Some(value)) | S::Decimal64(Some(value), ..) => {
-            Physical::Int(*value)
-        }
-        S::TimestampMillisecond(Some(value), _) | S::TimestampNanosecond(Some(value), _) => Physical::Int(*value),
+        S::Int64(Some(value))
+        | S::Date64(Some(value))
+        | S::Time64Microsecond(Some(value))
+        | S::DurationMicrosecond(Some(value))
+        | S::Decimal64(Some(value), ..)
+        | S::TimestampSecond(Some(value), _)
+        | S::TimestampMillisecond(Some(value), _)
+        | S::TimestampNanosecond(Some(value), _) => Physical::Int(*value),
+        S::Decimal256(Some(value), ..) => Physical::Int(value.to_i128().unwrap().try_into().unwrap()),
+        S::Dictionary(_, value) => return physical(value),
         S::Decimal128(Some(value), ..) => Physical::Int((*value).try_into().unwrap()),
         S::Utf8(Some(value)) | S::LargeUtf8(Some(value)) | S::Utf8View(Some(value)) => {
             Physical::Bytes(value.as_bytes().to_vec())
         }
-        S::BinaryView(Some(value)) => Physical::Bytes(value.clone()),
+        S::BinaryView(Some(value)) | S::FixedSizeBinary(_, Some(value)) => Physical::Bytes(value.clone()),
         other => panic!("no physical value of {other:?}"),
     })
 }

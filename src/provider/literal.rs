@@ -6,24 +6,45 @@ use datafusion::common::ScalarValue;
 use crate::predicate::IntSet;
 use crate::scan::Domain;
 
+/// The type of the values of a dictionary, or any other type as it is.
+pub(super) fn plain_type(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
+}
+
+/// The value behind a key of a dictionary, or any other value as it is.
+fn plain(value: &ScalarValue) -> &ScalarValue {
+    match value {
+        ScalarValue::Dictionary(_, value) => value,
+        other => other,
+    }
+}
+
 /// Whether a cast from `from` to `to` never fails, and neither changes a value nor the order of values.
 pub(super) fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use DataType::{
-        Binary, BinaryView, Decimal32, Decimal64, Decimal128, LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View,
+        Binary, BinaryView, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, LargeBinary, LargeUtf8,
+        Timestamp, Utf8, Utf8View,
     };
     if from == to {
         return true;
     }
-    match (from, to) {
+    match (plain_type(from), to) {
+        (from, to) if from == to => true,
         (Utf8 | LargeUtf8 | Utf8View, Utf8 | LargeUtf8 | Utf8View)
-        | (Binary | LargeBinary | BinaryView, Binary | LargeBinary | BinaryView) => true,
+        | (Binary | LargeBinary | BinaryView | FixedSizeBinary(_), Binary | LargeBinary | BinaryView) => true,
         // Between zones only the name changes.
         (Timestamp(unit, Some(_)), Timestamp(other, Some(_))) => unit == other,
         (
-            Decimal32(precision, scale) | Decimal64(precision, scale) | Decimal128(precision, scale),
-            Decimal32(wider, other) | Decimal64(wider, other) | Decimal128(wider, other),
+            Decimal32(precision, scale)
+            | Decimal64(precision, scale)
+            | Decimal128(precision, scale)
+            | Decimal256(precision, scale),
+            Decimal32(wider, other) | Decimal64(wider, other) | Decimal128(wider, other) | Decimal256(wider, other),
         ) => scale == other && precision <= wider,
-        _ => match (integer_range(from), integer_range(to)) {
+        (from, to) => match (integer_range(from), integer_range(to)) {
             (Some((from_low, from_high)), Some((to_low, to_high))) => to_low <= from_low && from_high <= to_high,
             _ => false,
         },
@@ -100,10 +121,17 @@ impl Range {
 /// A literal as an integer of a column of `data_type`; None if it is not one, or of another type.
 pub(super) fn integer(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
     use ScalarValue as S;
+    let (value, data_type) = (plain(value), plain_type(data_type));
     let same_type = match (value, data_type) {
         (
-            S::Decimal32(_, _, scale) | S::Decimal64(_, _, scale) | S::Decimal128(_, _, scale),
-            DataType::Decimal32(_, other) | DataType::Decimal64(_, other) | DataType::Decimal128(_, other),
+            S::Decimal32(_, _, scale)
+            | S::Decimal64(_, _, scale)
+            | S::Decimal128(_, _, scale)
+            | S::Decimal256(_, _, scale),
+            DataType::Decimal32(_, other)
+            | DataType::Decimal64(_, other)
+            | DataType::Decimal128(_, other)
+            | DataType::Decimal256(_, other),
         ) => scale == other,
         _ => value.data_type() == *data_type,
     };
@@ -126,15 +154,26 @@ pub(super) fn integer(value: &ScalarValue, data_type: &DataType) -> Option<i128>
         | S::TimestampMillisecond(value, _)
         | S::TimestampMicrosecond(value, _)
         | S::TimestampNanosecond(value, _) => value.map(i128::from),
-        // One beyond a literal must be a number still.
-        S::Decimal128(value, ..) => value.filter(|value| value.checked_abs().is_some_and(|value| value < i128::MAX)),
+        S::DurationSecond(value)
+        | S::DurationMillisecond(value)
+        | S::DurationMicrosecond(value)
+        | S::DurationNanosecond(value)
+        | S::Date64(value) => value.map(i128::from),
+        S::Decimal128(value, ..) => value.filter(has_neighbours),
+        S::Decimal256(value, ..) => value.and_then(|value| value.to_i128()).filter(has_neighbours),
         _ => None,
     }
+}
+
+/// One beyond a literal must be a number still.
+fn has_neighbours(value: &i128) -> bool {
+    value.checked_abs().is_some_and(|value| value < i128::MAX)
 }
 
 /// A literal as bytes of a column of `data_type`; None if it is not one, or of another type.
 pub(super) fn bytes<'a>(value: &'a ScalarValue, data_type: &DataType) -> Option<&'a [u8]> {
     // The members of an IN list may be of another layout than the column.
+    let (value, data_type) = (plain(value), plain_type(data_type));
     if !keeps_values(&value.data_type(), data_type) {
         return None;
     }
@@ -142,9 +181,10 @@ pub(super) fn bytes<'a>(value: &'a ScalarValue, data_type: &DataType) -> Option<
         ScalarValue::Utf8(value) | ScalarValue::LargeUtf8(value) | ScalarValue::Utf8View(value) => {
             value.as_ref().map(String::as_bytes)
         }
-        ScalarValue::Binary(value) | ScalarValue::LargeBinary(value) | ScalarValue::BinaryView(value) => {
-            value.as_deref()
-        }
+        ScalarValue::Binary(value)
+        | ScalarValue::LargeBinary(value)
+        | ScalarValue::BinaryView(value)
+        | ScalarValue::FixedSizeBinary(_, value) => value.as_deref(),
         _ => None,
     }
 }

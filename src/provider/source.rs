@@ -178,7 +178,10 @@ fn is_true(expr: &Arc<dyn PhysicalExpr>) -> bool {
 fn assumed_domain(data_type: &DataType) -> Option<Domain> {
     Some(match data_type {
         DataType::Boolean => Domain::Boolean,
-        DataType::Int64 | DataType::Time64(_) | DataType::Timestamp(..) => Domain::Int { unsigned: false, width: 64 },
+        DataType::Dictionary(_, values) => return assumed_domain(values),
+        DataType::Int64 | DataType::Time64(_) | DataType::Timestamp(..) | DataType::Duration(_) | DataType::Date64 => {
+            Domain::Int { unsigned: false, width: 64 }
+        }
         DataType::UInt64 => Domain::Int { unsigned: true, width: 64 },
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 | DataType::Time32(_) => {
             Domain::Int { unsigned: false, width: 32 }
@@ -186,10 +189,15 @@ fn assumed_domain(data_type: &DataType) -> Option<Domain> {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => Domain::Int { unsigned: true, width: 32 },
         DataType::Decimal32(..) => Domain::Int { unsigned: false, width: 32 },
         DataType::Decimal64(..) => Domain::Int { unsigned: false, width: 64 },
-        DataType::Decimal128(precision, _) if *precision <= 18 => Domain::Int { unsigned: false, width: 64 },
+        DataType::Decimal128(precision, _) | DataType::Decimal256(precision, _) if *precision <= 18 => {
+            Domain::Int { unsigned: false, width: 64 }
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Domain::Bytes { utf8: true },
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Domain::Bytes { utf8: false },
-        DataType::Float32 | DataType::Float64 => Domain::Opaque,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Domain::Bytes { utf8: false }
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => Domain::Opaque,
+        DataType::Decimal128(..) | DataType::Decimal256(..) => Domain::Opaque,
         _ => return None,
     })
 }

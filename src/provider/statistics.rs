@@ -13,7 +13,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use super::expr::intersection;
-use super::literal::physical_range;
+use super::literal::{physical_range, plain_type};
 use super::residual::column_indices;
 use super::simplify::cuts_timestamps;
 use crate::predicate::{BytesSet, IntSet, Matches, ValueSet};
@@ -63,7 +63,7 @@ fn trusts_bounds(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool
 fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
     column_indices(expr)
         .into_iter()
-        .any(|root| schema.fields().get(root).is_some_and(|field| field.data_type().is_floating()))
+        .any(|root| schema.fields().get(root).is_some_and(|field| plain_type(field.data_type()).is_floating()))
 }
 
 /// Whether statistics are asked for NULLs.
@@ -178,6 +178,12 @@ pub(super) fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Mat
     }
 }
 
+/// The byte strings from `low` to `high`, both included.
+fn bytes_range(low: &[u8], high: &[u8]) -> Option<ValueSet> {
+    let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
+    (!set.is_none()).then_some(ValueSet::Bytes(set))
+}
+
 /// A set that has every value of a chunk.
 fn value_range(chunk: &ColumnChunkMetaData, statistics: &Statistics, domain: Domain) -> Option<ValueSet> {
     if !is_ordered(chunk, statistics) {
@@ -192,9 +198,10 @@ fn value_range(chunk: &ColumnChunkMetaData, statistics: &Statistics, domain: Dom
         }
         (Statistics::Int64(bounds), Domain::Int { width: 64, .. }) => (*bounds.min_opt()?, *bounds.max_opt()?),
         (Statistics::ByteArray(bounds), Domain::Bytes { .. }) => {
-            let (low, high) = (bounds.min_opt()?.data(), bounds.max_opt()?.data());
-            let set = BytesSet::half_open((!low.is_empty()).then(|| low.to_vec()), Some(BytesSet::successor(high)));
-            return (!set.is_none()).then_some(ValueSet::Bytes(set));
+            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
+        }
+        (Statistics::FixedLenByteArray(bounds), Domain::Bytes { .. }) => {
+            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
         }
         _ => return None,
     };

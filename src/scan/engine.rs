@@ -100,6 +100,8 @@ pub(super) struct Engine {
     verify_checksums: bool,
     batch_size: usize,
     window_rows: usize,
+    /// Whether batches end with their row group.
+    by_row_group: bool,
     /// Rows that may still be delivered.
     remaining: usize,
     counters: Arc<Counters>,
@@ -143,7 +145,11 @@ impl Engine {
         let residuals =
             residuals.into_iter().map(|residual| BoundResidual::new(residual, &schema)).collect::<Result<Vec<_>>>()?;
         let batch_size = scan.batch_size.max(1);
-        let output = Output::new(&schema, &scan.projection, batch_size, !residuals.is_empty() || fallback.is_some())?;
+        // Late columns and those that are not read here cannot wait for the next row group, and small dictionaries have no
+        // room for the values of two.
+        let few_keys = columns.iter().any(|column| column.kind.has_few_keys());
+        let short = !residuals.is_empty() || fallback.is_some();
+        let output = Output::new(&schema, &scan.projection, batch_size, short && !few_keys)?;
         Ok(Self {
             metadata: Arc::clone(&scan.metadata),
             predicates: std::mem::take(&mut scan.predicates),
@@ -161,6 +167,7 @@ impl Engine {
             verify_checksums: scan.verify_checksums,
             batch_size,
             window_rows: batch_size.min(WINDOW_ROWS),
+            by_row_group: short || few_keys,
             remaining: scan.limit.unwrap_or(usize::MAX),
             counters: Arc::clone(&scan.counters),
         })
@@ -380,8 +387,7 @@ impl Engine {
 
     fn end_row_group(&mut self) -> Result<Step> {
         self.phase = Phase::Idle;
-        // Without residuals survivors wait for those of the next row group; late columns and others cannot.
-        let batch = if self.residuals.is_empty() && self.fallback.is_none() { None } else { self.emit()? };
+        let batch = if self.by_row_group { self.emit()? } else { None };
         self.chunks.clear();
         for column in &mut self.columns {
             column.reader.end_chunk();

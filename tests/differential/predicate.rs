@@ -3,8 +3,8 @@
 use arrow::datatypes::DataType;
 
 use super::rng::Rng;
-use super::table::{Column, Table};
-use super::values::{Value, domain};
+use super::table::{Column, Table, plain};
+use super::values::{Value, domain, zeros};
 
 /// A filter over `table`: AND of some predicates.
 pub(crate) fn filter(rng: &mut Rng, table: &Table) -> String {
@@ -152,10 +152,11 @@ pub(crate) fn literal(rng: &mut Rng, column: &Column) -> Option<String> {
             7 => rng.pick(&[low, high, 0]),
             _ => rng.between(low, high),
         };
-        return Some(integer(rng, &column.data_type, value.clamp(low, high)));
+        return Some(integer(rng, plain(&column.data_type), value.clamp(low, high)));
     }
-    Some(match (&column.data_type, sample) {
-        (DataType::Float32 | DataType::Float64, sample) => {
+    let data_type = plain(&column.data_type);
+    Some(match (data_type, sample) {
+        (DataType::Float16 | DataType::Float32 | DataType::Float64, sample) => {
             let value = match sample {
                 Some(Value::Float(value)) if !rng.one_in(4) => value,
                 _ => rng.pick(&[0.0, -0.0, 1.5, -7.25, f64::NAN, f64::INFINITY]),
@@ -163,17 +164,17 @@ pub(crate) fn literal(rng: &mut Rng, column: &Column) -> Option<String> {
             if value.is_finite() && !rng.one_in(3) {
                 format!("{value:?}")
             } else {
-                format!("arrow_cast('{value}', '{}')", column.data_type)
+                format!("arrow_cast('{value}', '{data_type}')")
             }
         }
-        (DataType::Utf8 | DataType::Dictionary(..), Some(Value::Text(text))) => {
+        (DataType::Utf8 | DataType::LargeUtf8, Some(Value::Text(text))) => {
             let text = if rng.one_in(5) { format!("{text}a") } else { text };
             format!("'{}'", text.replace('\'', "''"))
         }
-        (DataType::Utf8 | DataType::Dictionary(..), _) => "'MAIL'".into(),
+        (DataType::Utf8 | DataType::LargeUtf8, _) => "'MAIL'".into(),
         (DataType::Binary | DataType::FixedSizeBinary(_), Some(Value::Bytes(bytes))) => {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            match &column.data_type {
+            match data_type {
                 DataType::Binary => format!("X'{hex}'"),
                 other => format!("arrow_cast(X'{hex}', '{other}')"),
             }
@@ -189,9 +190,15 @@ fn integer(rng: &mut Rng, data_type: &DataType, value: i128) -> String {
             Some(date) if rng.one_in(2) => format!("DATE '{date}'"),
             _ => format!("arrow_cast(arrow_cast({value}, 'Int32'), 'Date32')"),
         },
-        DataType::Timestamp(..) => format!("arrow_cast({value}, '{}')", escaped(data_type)),
-        DataType::Decimal128(_, scale) => {
-            let text = decimal(value, *scale);
+        DataType::Timestamp(..) | DataType::Duration(_) | DataType::Date64 | DataType::Time64(_) => {
+            format!("arrow_cast({value}, '{}')", escaped(data_type))
+        }
+        DataType::Time32(_) => format!("arrow_cast(arrow_cast({value}, 'Int32'), '{data_type}')"),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => {
+            let text = decimal(value, zeros(*precision), *scale);
             match rng.below(4) {
                 // A double, and a comparison of doubles or decimals as the planner likes.
                 0 => text,
@@ -211,11 +218,14 @@ fn escaped(data_type: &DataType) -> String {
     data_type.to_string().replace('\'', "''")
 }
 
-fn decimal(value: i128, scale: i8) -> String {
-    let unit = 10i128.pow(u32::try_from(scale).unwrap());
+/// A decimal of the digits of `value` with `zeros` zeros behind them, of which the last `scale` are a fraction.
+fn decimal(value: i128, zeros: usize, scale: i8) -> String {
     let sign = if value < 0 { "-" } else { "" };
-    let (whole, part) = (value.abs() / unit, value.abs() % unit);
-    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part:0width$}", width = scale as usize) }
+    let scale = usize::try_from(scale).unwrap();
+    let digits = format!("{}{}", value.unsigned_abs(), "0".repeat(zeros));
+    let digits = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{part}") }
 }
 
 /// Days since 1970 as a date of four-digit years.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding};
@@ -36,7 +36,7 @@ impl Column {
     }
 
     pub(crate) fn is_text(&self) -> bool {
-        matches!(self.data_type, DataType::Utf8)
+        matches!(plain(&self.data_type), DataType::Utf8 | DataType::LargeUtf8)
     }
 }
 
@@ -49,11 +49,21 @@ pub(crate) struct Table {
     pub(crate) files: Vec<Vec<u8>>,
     /// The schema of the table, where the files differ.
     pub(crate) schema: Option<SchemaRef>,
+    /// Whether the files lack the Arrow schema; None if each does as it likes.
+    skip_arrow_schema: Option<bool>,
     /// How it was written, for messages.
     pub(crate) written: String,
 }
 
-/// Types that the scan reads itself.
+/// The type of the values of a dictionary, or any other type as it is.
+pub(crate) fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => values,
+        other => other,
+    }
+}
+
+/// Types of everyday columns.
 fn everyday_type(rng: &mut Rng) -> DataType {
     let precision = rng.pick(&[3u8, 9, 10, 18]);
     match rng.below(20) {
@@ -78,13 +88,52 @@ fn everyday_type(rng: &mut Rng) -> DataType {
     }
 }
 
-/// Types that it leaves to the parquet crate.
+/// Types of a fixed length, and those that a file has by its Arrow schema alone; the first are left to the parquet crate.
 fn odd_type(rng: &mut Rng) -> DataType {
-    match rng.below(4) {
-        0 => DataType::Decimal128(25, 3),
-        1 => DataType::Timestamp(TimeUnit::Second, None),
-        2 => DataType::FixedSizeBinary(5),
-        _ => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+    let unit = rng.pick(&[TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond]);
+    match rng.below(24) {
+        0 => DataType::Interval(rng.pick(&[IntervalUnit::YearMonth, IntervalUnit::DayTime])),
+        1..=4 => DataType::FixedSizeBinary(rng.pick(&[1, 2, 3, 5, 8, 12, 16, 16, 20])),
+        5..=7 => DataType::Decimal128(rng.pick(&[19, 20, 25, 33, 38]), rng.below(6) as i8),
+        8 | 9 => DataType::Decimal256(rng.pick(&[5, 9, 18, 19, 33, 38, 39, 60, 76]), rng.below(6) as i8),
+        10 => rng.pick(&[DataType::Decimal32(9, 2), DataType::Decimal64(9, 0), DataType::Decimal64(18, 3)]),
+        11 | 12 => DataType::Float16,
+        13 => DataType::Time32(rng.pick(&[TimeUnit::Second, TimeUnit::Millisecond])),
+        14 => DataType::Time64(rng.pick(&[TimeUnit::Microsecond, TimeUnit::Nanosecond])),
+        15 => DataType::Timestamp(unit, rng.pick(&[None, Some("+02:00".into()), Some("Europe/Berlin".into())])),
+        16 => DataType::Duration(unit),
+        17 => DataType::Date64,
+        _ => {
+            let keys = rng.pick(&[DataType::Int32, DataType::UInt16, DataType::Int64, DataType::UInt32]);
+            let values = [
+                DataType::Utf8,
+                DataType::Utf8,
+                DataType::LargeUtf8,
+                DataType::Binary,
+                DataType::Int64,
+                DataType::UInt8,
+                DataType::Date32,
+                DataType::Decimal128(9, 2),
+                DataType::Float64,
+            ];
+            DataType::Dictionary(Box::new(keys), Box::new(rng.pick(&values)))
+        }
+    }
+}
+
+/// Whether the type is another one without the Arrow schema.
+fn needs_arrow_schema(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(..)
+        | DataType::Duration(_)
+        | DataType::Date64
+        | DataType::Time32(TimeUnit::Second)
+        | DataType::Timestamp(TimeUnit::Second, _)
+        | DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal256(..) => true,
+        DataType::Timestamp(_, zone) => zone.as_ref().is_some_and(|zone| **zone != *"UTC"),
+        _ => false,
     }
 }
 
@@ -103,12 +152,16 @@ impl Table {
             columns.push(twin);
         }
         let evolves = rng.one_in(6);
+        // Files of different types are no table.
+        let needs_schema = columns.iter().any(|column| needs_arrow_schema(&column.data_type));
+        let skip_arrow_schema = needs_schema.then(|| rng.one_in(6));
         let schema: SchemaRef = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
         let mut table = Self {
             columns,
             rows: 0,
             files: Vec::new(),
             schema: evolves.then(|| Arc::clone(&schema)),
+            skip_arrow_schema,
             written: String::new(),
         };
         for file in 0..rng.pick(&[1, 1, 1, 2, 3]) {
@@ -152,8 +205,9 @@ impl Table {
         let schema: SchemaRef = Arc::new(Schema::new(fields));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options).unwrap();
-        let (properties, skip_arrow_metadata, written) = random_properties(rng, &batch.schema());
-        self.written += &format!("\n  {rows} rows, {written}");
+        let (properties, written) = random_properties(rng, &batch.schema());
+        let skip_arrow_metadata = self.skip_arrow_schema.unwrap_or_else(|| rng.one_in(2));
+        self.written += &format!("\n  {rows} rows, {written}, Arrow schema {}", !skip_arrow_metadata);
         self.files.push(write(&batch, properties, skip_arrow_metadata));
         self.rows += rows;
     }
@@ -164,7 +218,7 @@ fn field(column: &Column) -> Field {
 }
 
 fn random_column(rng: &mut Rng, index: usize) -> Column {
-    let data_type = if rng.one_in(9) { odd_type(rng) } else { everyday_type(rng) };
+    let data_type = if rng.one_in(3) { odd_type(rng) } else { everyday_type(rng) };
     let name = if rng.one_in(12) { format!("Odd name.{index}") } else { format!("c{index}") };
     Column {
         name,
@@ -184,7 +238,7 @@ pub(crate) fn write(batch: &RecordBatch, properties: WriterProperties, skip_arro
     writer.into_inner().unwrap()
 }
 
-fn random_properties(rng: &mut Rng, schema: &Schema) -> (WriterProperties, bool, String) {
+fn random_properties(rng: &mut Rng, schema: &Schema) -> (WriterProperties, String) {
     let version = rng.pick(&[WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0]);
     let row_group = rng.pick(&[1 << 20, 1 << 20, 1, 100, 999, 1024, 2500]);
     // Row groups of one row are slow to write where there are thousands.
@@ -205,7 +259,9 @@ fn random_properties(rng: &mut Rng, schema: &Schema) -> (WriterProperties, bool,
         .set_write_batch_size(batch)
         .set_statistics_enabled(statistics)
         .set_offset_index_disabled(offset_index_disabled)
-        .set_bloom_filter_enabled(bloom);
+        .set_bloom_filter_enabled(bloom)
+        // Date64 as DATE.
+        .set_coerce_types(rng.one_in(3));
     for field in schema.fields() {
         let text;
         (builder, text) = random_encoding(rng, builder, field);
@@ -216,8 +272,7 @@ fn random_properties(rng: &mut Rng, schema: &Schema) -> (WriterProperties, bool,
             if field.is_nullable() { "?" } else { "" }
         );
     }
-    let skip_arrow_metadata = rng.one_in(2);
-    (builder.build(), skip_arrow_metadata, written)
+    (builder.build(), written)
 }
 
 fn random_encoding(
@@ -225,15 +280,22 @@ fn random_encoding(
     builder: WriterPropertiesBuilder,
     field: &Field,
 ) -> (WriterPropertiesBuilder, String) {
-    let encodings: &[Encoding] = match field.data_type() {
+    let fixed = &[Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY, Encoding::BYTE_STREAM_SPLIT];
+    let encodings: &[Encoding] = match plain(field.data_type()) {
         DataType::Boolean => &[Encoding::PLAIN, Encoding::RLE],
-        DataType::Float32 | DataType::Float64 => &[Encoding::PLAIN, Encoding::PLAIN, Encoding::BYTE_STREAM_SPLIT],
-        DataType::Utf8 | DataType::Binary | DataType::Dictionary(..) => {
+        DataType::Float32 | DataType::Float64 => &[Encoding::PLAIN, Encoding::BYTE_STREAM_SPLIT],
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary => {
             &[Encoding::PLAIN, Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY]
         }
-        DataType::FixedSizeBinary(_) => &[Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY],
-        DataType::Decimal128(precision, _) if *precision > 18 => &[Encoding::PLAIN, Encoding::DELTA_BYTE_ARRAY],
-        _ => &[Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED, Encoding::DELTA_BINARY_PACKED],
+        DataType::FixedSizeBinary(_) | DataType::Float16 | DataType::Interval(_) => fixed,
+        DataType::Decimal128(precision, _) | DataType::Decimal256(precision, _) if *precision > 18 => fixed,
+        _ => &[
+            Encoding::PLAIN,
+            Encoding::DELTA_BINARY_PACKED,
+            Encoding::DELTA_BINARY_PACKED,
+            Encoding::DELTA_BINARY_PACKED,
+            Encoding::BYTE_STREAM_SPLIT,
+        ],
     };
     let encoding = rng.pick(encodings);
     let compression = rng.pick(&[

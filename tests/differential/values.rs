@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
-    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array,
+    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Date32Array, Decimal32Array, Decimal64Array,
+    Decimal128Array, Decimal256Array, FixedSizeBinaryArray, Float16Array, Float32Array, Float64Array, Int8Array,
+    Int16Array, Int32Array, Int64Array, IntervalDayTimeArray, IntervalYearMonthArray, LargeStringArray, StringArray,
+    TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Int32Type, TimeUnit};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float16Type, IntervalDayTime, IntervalUnit, TimeUnit, i256};
 
 use super::rng::Rng;
+use super::table::plain;
 
 /// A value, as far as literals and comparisons care.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,19 +99,41 @@ impl Nulls {
     }
 }
 
+/// Digits of the longest decimals; longer types have zeros behind them.
+const DIGITS: u8 = 33;
+
+/// Zeros behind the digits of a decimal.
+pub(crate) fn zeros(precision: u8) -> usize {
+    usize::from(precision.saturating_sub(DIGITS))
+}
+
+/// Nanoseconds of a day.
+const DAY: i128 = 86_400_000_000_000;
+
 /// The least and the greatest value of an integer-backed type.
 pub(crate) fn domain(data_type: &DataType) -> Option<(i128, i128)> {
-    Some(match data_type {
+    let below_day = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => (0, DAY / 1_000_000_000 - 1),
+        TimeUnit::Millisecond => (0, DAY / 1_000_000 - 1),
+        TimeUnit::Microsecond => (0, DAY / 1000 - 1),
+        TimeUnit::Nanosecond => (0, DAY - 1),
+    };
+    Some(match plain(data_type) {
         DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
         DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
         DataType::Int32 | DataType::Date32 => (i32::MIN.into(), i32::MAX.into()),
-        DataType::Int64 | DataType::Timestamp(..) => (i64::MIN.into(), i64::MAX.into()),
+        DataType::Int64 | DataType::Timestamp(..) | DataType::Duration(_) => (i64::MIN.into(), i64::MAX.into()),
+        DataType::Time32(unit) | DataType::Time64(unit) => below_day(unit),
+        DataType::Date64 => (-86_400_000 * 700_000, 86_400_000 * 700_000),
         DataType::UInt8 => (0, u8::MAX.into()),
         DataType::UInt16 => (0, u16::MAX.into()),
         DataType::UInt32 => (0, u32::MAX.into()),
         DataType::UInt64 => (0, u64::MAX.into()),
-        DataType::Decimal128(precision, _) => {
-            let limit = 10i128.pow(u32::from(*precision)) - 1;
+        DataType::Decimal32(precision, _)
+        | DataType::Decimal64(precision, _)
+        | DataType::Decimal128(precision, _)
+        | DataType::Decimal256(precision, _) => {
+            let limit = 10i128.pow((*precision).min(DIGITS).into()) - 1;
             (-limit, limit)
         }
         _ => return None,
@@ -186,21 +211,29 @@ pub(crate) fn values(rng: &mut Rng, data_type: &DataType, distribution: Distribu
     let wild = matches!(distribution, Distribution::Full | Distribution::Extremes);
     seeds
         .into_iter()
-        .map(|seed| match data_type {
+        .map(|seed| match plain(data_type) {
             DataType::Boolean => Value::Bool(seed.rem_euclid(2) == 1),
-            DataType::Float32 | DataType::Float64 if wild => {
+            DataType::Float16 | DataType::Float32 | DataType::Float64 if wild => {
                 Value::Float(if rng.one_in(2) { special_float(rng) } else { f64::from_bits(rng.word()) })
             }
+            DataType::Float16 => Value::Float((seed % 1000) as f64 / 8.0),
             DataType::Float32 | DataType::Float64 => Value::Float(seed as f64 / 8.0),
             DataType::Binary if wild => Value::Bytes((0..rng.below(30)).map(|_| rng.word() as u8).collect()),
             DataType::Binary => Value::Bytes(text(rng, style, seed).into_bytes()),
             DataType::FixedSizeBinary(len) => {
-                Value::Bytes(seed.to_le_bytes()[..usize::try_from(*len).unwrap()].to_vec())
+                // The low bytes come last, so that neighbours have a beginning in common.
+                let len = usize::try_from(*len).unwrap();
+                let bytes = seed.to_be_bytes();
+                Value::Bytes(bytes.into_iter().cycle().skip(16 - len.min(16)).take(len).collect())
             }
+            DataType::Interval(_) => Value::Int(seed.rem_euclid(1000)),
             _ => Value::Text(text(rng, style, seed)),
         })
         .collect()
 }
+
+/// The values of 16-bit floats.
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
 fn int<T: TryFrom<i128>>(value: &Value) -> T {
     match value {
@@ -230,7 +263,7 @@ pub(crate) fn array(data_type: &DataType, values: &[Value], validity: &[bool]) -
     let cells = values.iter().zip(validity).map(|(value, valid)| valid.then_some(value));
     macro_rules! integers {
         ($array:ty) => {
-            Arc::new(cells.map(|cell| cell.map(int)).collect::<$array>())
+            Arc::new(cells.map(|cell| cell.map(int)).collect::<$array>()) as ArrayRef
         };
     }
     match data_type {
@@ -253,9 +286,36 @@ pub(crate) fn array(data_type: &DataType, values: &[Value], validity: &[bool]) -
                 TimeUnit::Nanosecond => Arc::new(cells.collect::<TimestampNanosecondArray>().with_timezone_opt(zone)),
             }
         }
-        DataType::Decimal128(precision, scale) => {
-            let array = cells.map(|cell| cell.map(int::<i128>)).collect::<Decimal128Array>();
+        DataType::Time32(_) => cast(&integers!(Int32Array), data_type).unwrap(),
+        DataType::Time64(_) | DataType::Duration(_) | DataType::Date64 => {
+            cast(&integers!(Int64Array), data_type).unwrap()
+        }
+        DataType::Interval(IntervalUnit::YearMonth) => integers!(IntervalYearMonthArray),
+        DataType::Interval(_) => {
+            let cells = cells.map(|cell| cell.map(|value| IntervalDayTime::new(int(value), -int::<i32>(value))));
+            Arc::new(cells.collect::<IntervalDayTimeArray>())
+        }
+        DataType::Decimal32(precision, scale) => {
+            let array = cells.map(|cell| cell.map(int::<i32>)).collect::<Decimal32Array>();
             Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+        }
+        DataType::Decimal64(precision, scale) => {
+            let array = cells.map(|cell| cell.map(int::<i64>)).collect::<Decimal64Array>();
+            Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+        }
+        DataType::Decimal128(precision, scale) => {
+            let unit = 10i128.pow(zeros(*precision) as u32);
+            let array = cells.map(|cell| cell.map(|value| int::<i128>(value) * unit)).collect::<Decimal128Array>();
+            Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+        }
+        DataType::Decimal256(precision, scale) => {
+            let unit = i256::from_i128(10).wrapping_pow(zeros(*precision) as u32);
+            let cell = |value: &Value| i256::from_i128(int(value)).wrapping_mul(unit);
+            let array = cells.map(|value| value.map(cell)).collect::<Decimal256Array>();
+            Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
+        }
+        DataType::Float16 => {
+            Arc::new(cells.map(|cell| cell.map(|value| Half::from_f64(float(value)))).collect::<Float16Array>())
         }
         DataType::Float32 => {
             Arc::new(cells.map(|cell| cell.map(|value| float(value) as f32)).collect::<Float32Array>())
@@ -266,7 +326,8 @@ pub(crate) fn array(data_type: &DataType, values: &[Value], validity: &[bool]) -
         }
         DataType::Utf8 => Arc::new(cells.map(|cell| cell.map(str)).collect::<StringArray>()),
         DataType::Binary => Arc::new(cells.map(|cell| cell.map(bytes)).collect::<BinaryArray>()),
-        DataType::Dictionary(..) => Arc::new(cells.map(|cell| cell.map(str)).collect::<DictionaryArray<Int32Type>>()),
+        DataType::LargeUtf8 => Arc::new(cells.map(|cell| cell.map(str)).collect::<LargeStringArray>()),
+        DataType::Dictionary(_, plain) => cast(&array(plain, values, validity), data_type).unwrap(),
         DataType::FixedSizeBinary(len) => Arc::new(
             FixedSizeBinaryArray::try_from_sparse_iter_with_size(cells.map(|cell| cell.map(bytes)), *len).unwrap(),
         ),

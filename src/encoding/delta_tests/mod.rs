@@ -3,6 +3,7 @@
 
 mod binary_packed;
 mod byte_arrays;
+mod fixed;
 mod hostile;
 mod parquet_crate;
 mod reference;
