@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::RowSelection;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::fallback::Fallback;
@@ -223,7 +223,20 @@ impl Engine {
         };
         self.filter.bind(self.predicates.iter().chain(more), &mut self.columns, slot_of)?;
         self.start_chunks()?;
-        self.phase = if self.fallback.is_some() { Phase::Select(windows, Vec::new()) } else { Phase::Filter(windows) };
+        self.phase = match &mut self.fallback {
+            None => Phase::Filter(windows),
+            Some(fallback) => {
+                self.counters.fallback_columns.add(fallback.roots().len());
+                if self.filter.is_empty() {
+                    // Nothing narrows the rows that pruning has left.
+                    let rows = row_group.rows.clone().unwrap_or_else(|| vec![RowSelector::select(rows)].into());
+                    fallback.start_row_group(self.row_group, rows, &self.chunks, self.batch_size)?;
+                    Phase::Filter(windows)
+                } else {
+                    Phase::Select(windows, Vec::new())
+                }
+            }
+        };
         Ok(())
     }
 
@@ -372,13 +385,14 @@ impl Engine {
             let mut bits = arrow::array::BooleanBufferBuilder::new(0);
             for (window, selection) in &selections {
                 bits.append_n(window.gap, false);
-                (0..selection.len()).for_each(|row| bits.append(selection.words()[row / 64] >> (row % 64) & 1 == 1));
+                for (index, word) in selection.words().iter().enumerate() {
+                    bits.append_word(*word, (selection.len() - index * 64).min(64));
+                }
             }
             let rows = usize::try_from(self.metadata.row_group(self.row_group).num_rows()).unwrap_or_default();
             bits.append_n(rows.saturating_sub(bits.len()), false);
             let selected = RowSelection::from_boolean_buffer(bits.finish());
             fallback.start_row_group(self.row_group, selected, &self.chunks, self.batch_size)?;
-            self.counters.fallback_columns.add(fallback.roots().len());
         }
         self.start_chunks()?;
         self.phase = Phase::Gather(selections.into_iter());

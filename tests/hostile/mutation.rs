@@ -269,8 +269,8 @@ struct Tally {
     refused_by_oracle: usize,
     most_memory: usize,
     longest: Duration,
-    /// Panics of other crates, by crate and place.
-    panics: BTreeMap<String, usize>,
+    /// Panics by crate and place: how many, and one of them.
+    panics: BTreeMap<String, (usize, String)>,
     differences: Vec<String>,
     /// Mutants for which the parquet crate took much memory.
     foreign_memory: Vec<String>,
@@ -287,8 +287,8 @@ impl Tally {
         self.refused_by_oracle += other.refused_by_oracle;
         self.most_memory = self.most_memory.max(other.most_memory);
         self.longest = self.longest.max(other.longest);
-        for (place, count) in other.panics {
-            *self.panics.entry(place).or_default() += count;
+        for (place, (count, one)) in other.panics {
+            self.panics.entry(place).or_insert((0, one)).0 += count;
         }
         self.differences.extend(other.differences);
         self.foreign_memory.extend(other.foreign_memory);
@@ -331,7 +331,8 @@ impl Worker<'_> {
             if panic.is_ours() {
                 fail(format!("panic at {}: {}", panic.place, panic.message));
             }
-            *self.tally.panics.entry(format!("{} {}: {}", panic.by, panic.place, panic.message)).or_default() += 1;
+            let seen = self.tally.panics.entry(format!("{} at {}", panic.by, panic.place));
+            seen.or_insert_with(|| (0, format!("{}: {}: {name}", panic.message, bench.subject.name))).0 += 1;
         }
         if memory > MEMORY + 64 * bytes.len() {
             if query.foreign {
@@ -481,8 +482,8 @@ fn mutants_of_all_files_are_read_or_refused() {
         tally.most_memory >> 10,
         tally.longest
     );
-    for (place, count) in &tally.panics {
-        eprintln!("{count} caught panics of {place}");
+    for (place, (count, one)) in &tally.panics {
+        eprintln!("{count} panics of {place}, {one}");
     }
     eprintln!("{} mutants took much memory in the parquet crate", tally.foreign_memory.len());
     for memory in tally.foreign_memory.iter().take(5) {
