@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::fixtures::{Outcome, check_table};
-use crate::oracle::Settings;
+use crate::oracle::{Settings, Table};
 
 /// The folder, if there is one. Written past the test harness, which keeps to itself what a passing test prints.
 fn folder() -> Option<PathBuf> {

@@ -225,8 +225,8 @@ impl<T: Number> Encodings for FixedEncodings<T> {
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut Vec<T>) -> Result<()> {
         // The entries of a dictionary are as many as its header says.
-        if !self.is_delta && count > page.len() / T::WIDTH {
-            return Err(Error::corrupt(format!("{count} PLAIN values in a page of {} bytes", page.len())));
+        if self.encoding != Encoding::DeltaBinaryPacked && count > page.len() / T::WIDTH {
+            return Err(Error::corrupt(format!("{count} values in a page of {} bytes", page.len())));
         }
         let start = out.len();
         out.resize(start + count, T::default());
