@@ -83,13 +83,12 @@ async fn types_of_strings() {
             }
         }
     }
-    // Bytes that are no text, read as text.
+    // Bytes that are no text, read as text: DataFusion may hand them out as they are.
     let bytes: ArrayRef = Arc::new(BinaryArray::from_iter_values([&[0xff][..], b"ok"]));
     let batch = RecordBatch::try_from_iter([("b", bytes)]).unwrap();
     let table = write("settings", "not-text.parquet", &batch, plain());
     for views in ["true", "false"] {
         let settings = [("schema_force_view_types", views), ("binary_as_string", "true")];
-        assert!(same(&settings, &table, "SELECT * FROM t").await.is_none());
         let [ours, _] = sessions(&settings);
         register_miniblock(&ours, &table).await.unwrap();
         let error = run(&ours, "SELECT * FROM t").await.unwrap_err().to_string();

@@ -26,6 +26,8 @@ pub(crate) struct Cursor<E: Encodings> {
     values: Values<E>,
     levels: Levels,
     optional: bool,
+    /// Whether a page's values need those of the page before: no page is skipped.
+    continues: bool,
     /// Rows to pass over before the next that is read.
     owed_rows: usize,
     /// Values of the present page to pass over before the next that is read.
@@ -39,14 +41,15 @@ pub(crate) struct Cursor<E: Encodings> {
 }
 
 impl<E: Encodings> Cursor<E> {
-    /// `dense`: a buffer for the values of a segment.
-    pub(crate) fn new(encodings: E, optional: bool, dense: E::Buffer) -> Self {
+    /// `continues`: whether a page's values need those of the page before; `dense`: a buffer for the values of a segment.
+    pub(crate) fn new(encodings: E, optional: bool, continues: bool, dense: E::Buffer) -> Self {
         Self {
             pages: None,
             page: PageBuffer::default(),
             values: Values::new(encodings),
             levels: Levels::default(),
             optional,
+            continues,
             owed_rows: 0,
             owed_values: 0,
             left: 0,
@@ -177,12 +180,15 @@ impl<E: Encodings> Cursor<E> {
     fn settle(&mut self, rows: usize) -> Result<usize> {
         loop {
             if self.left == 0 {
+                if self.continues {
+                    self.settle_values().map_err(|error| self.at_page(error))?;
+                }
                 self.next_page()?;
             } else if self.owed_rows > 0 {
                 let len = self.owed_rows.min(self.left);
                 self.owed_rows -= len;
                 self.left -= len;
-                if self.left > 0 {
+                if self.left > 0 || self.continues {
                     let levels = self.page.definition_levels();
                     self.owed_values += if self.optional && !self.page.is_all_valid() {
                         self.levels.skip(levels, len).map_err(|error| self.at_page(error))?
@@ -215,7 +221,7 @@ impl<E: Encodings> Cursor<E> {
                 }
                 PageKind::Other => continue,
             };
-            if rows <= self.owed_rows {
+            if rows <= self.owed_rows && !self.continues {
                 self.owed_rows -= rows;
                 self.counts.skipped += 1;
                 continue;

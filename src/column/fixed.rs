@@ -112,13 +112,16 @@ pub(crate) struct FixedByteEncodings {
     delta: DeltaByteArray,
     split: ByteStreamSplit,
     encoding: Encoding,
+    /// Whether DELTA_BYTE_ARRAY goes on from page to page.
+    continues: bool,
 }
 
 impl FixedByteEncodings {
     /// For values of `width` bytes, which is not zero.
-    pub(crate) fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize, continues: bool) -> Self {
         Self {
             width,
+            continues,
             plain: PlainFixedByteArray::default(),
             delta: DeltaByteArray::default(),
             split: ByteStreamSplit::default(),
@@ -135,11 +138,15 @@ impl Encodings for FixedByteEncodings {
         FixedByteBuffer { bytes: Vec::new(), width: self.width }
     }
 
+    fn start_chunk(&mut self) {
+        self.delta.forget();
+    }
+
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
         self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(),
-            Encoding::DeltaByteArray => self.delta.reset(page, false)?,
+            Encoding::DeltaByteArray => self.delta.reset(page, self.continues)?,
             Encoding::ByteStreamSplit => self.split.reset(page, self.width)?,
             other => return Err(not_for(other, "FIXED_LEN_BYTE_ARRAY")),
         }
@@ -219,7 +226,7 @@ mod tests {
     fn wide_rows_are_a_limit() {
         let mut wide = FixedByteBuffer { bytes: Vec::new(), width: i32::MAX as usize };
         assert!(matches!(wide.append_spread(&buffer(1, 0), &[0], 2), Err(Error::Limit(_))));
-        let mut encodings = FixedByteEncodings::new(i32::MAX as usize);
+        let mut encodings = FixedByteEncodings::new(i32::MAX as usize, false);
         encodings.start(Encoding::Plain, &[0; 100]).unwrap();
         assert!(matches!(encodings.read(&[0; 100], 2, &mut wide), Err(Error::Limit(_))));
         assert!(matches!(encodings.read(&[0; 100], 1, &mut wide), Err(Error::Corrupt(_))));
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn encodings_of_other_types_are_refused() {
-        let mut encodings = FixedByteEncodings::new(4);
+        let mut encodings = FixedByteEncodings::new(4, false);
         for encoding in [Encoding::DeltaBinaryPacked, Encoding::DeltaLengthByteArray, Encoding::Rle] {
             assert!(matches!(encodings.start(encoding, &[0; 8]), Err(Error::Unsupported(_))));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
 use parquet::basic::{Encoding, Type as PhysicalType};
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 /// How a column's predicates see its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(crate) struct ColumnKind {
     pub(crate) output: DataType,
     /// Whether it has definition levels.
     pub(crate) optional: bool,
+    /// Whether DELTA_BYTE_ARRAY goes on from page to page: prefixes are those of values in the page before.
+    pub(crate) continues: bool,
     /// Its path, for errors.
     pub(crate) path: Arc<str>,
 }
@@ -76,7 +78,8 @@ impl ColumnKind {
         };
         let chunks = metadata.row_groups().iter().map(|row_group| row_group.column(leaf));
         for chunk in chunks {
-            if !chunk.encodings().all(|encoding| reads_encoding(physical, encoding)) {
+            let levels_are_read = column.max_def_level() == 0 || !has_bit_packed_levels(chunk);
+            if !levels_are_read || !chunk.encodings().all(|encoding| reads_encoding(physical, encoding)) {
                 return None;
             }
         }
@@ -86,6 +89,8 @@ impl ColumnKind {
             width,
             output: output.clone(),
             optional: column.max_def_level() == 1,
+            continues: matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)
+                && metadata.file_metadata().created_by().is_some_and(continues_prefixes),
             path: column.path().string().into(),
         })
     }
@@ -114,6 +119,26 @@ impl ColumnKind {
     pub(crate) fn has_few_keys(&self) -> bool {
         matches!(&self.output, DataType::Dictionary(keys, _) if keys.primitive_width() < Some(4))
     }
+}
+
+/// Whether a writer's DELTA_BYTE_ARRAY pages go on from the page before, against the specification: parquet-java before 1.8
+/// (PARQUET-246). Pages that begin anew, as those of a version that cannot be told may, are read by the same rule.
+fn continues_prefixes(created_by: &str) -> bool {
+    let Some(rest) = created_by.trim_start().strip_prefix("parquet-mr") else { return false };
+    let version = rest.trim_start().strip_prefix("version").unwrap_or_default().trim_start();
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) < (1, 8),
+        _ => true,
+    }
+}
+
+/// Whether the levels of a chunk are BIT_PACKED: old writers list that encoding beside RLE, and use the latter.
+#[expect(deprecated, reason = "files of old writers have it")]
+fn has_bit_packed_levels(chunk: &ColumnChunkMetaData) -> bool {
+    let mut encodings = chunk.encodings();
+    encodings.any(|encoding| encoding == Encoding::BIT_PACKED)
+        && !chunk.encodings().any(|encoding| encoding == Encoding::RLE)
 }
 
 /// Whether values of `physical`, which the parquet crate would deliver as `natural`, are delivered here as `output`.
@@ -184,5 +209,31 @@ fn reads_encoding(physical: PhysicalType, encoding: Encoding) -> bool {
             matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)
         }
         Encoding::BYTE_STREAM_SPLIT => !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::continues_prefixes;
+
+    #[test]
+    fn writers_whose_prefixes_continue() {
+        for old in [
+            "parquet-mr version 1.6.0rc3 (build d4d5a07)",
+            "parquet-mr version 1.7.0",
+            "parquet-mr",
+            "parquet-mr version ?",
+        ] {
+            assert!(continues_prefixes(old), "{old}");
+        }
+        for other in [
+            "parquet-mr version 1.8.0 (build 1)",
+            "parquet-mr version 1.17.0",
+            "parquet-mr version 2.0",
+            "parquet-rs version 1.0",
+            "",
+        ] {
+            assert!(!continues_prefixes(other), "{other}");
+        }
     }
 }

@@ -32,9 +32,11 @@ pub(crate) fn open(kind: &ColumnKind, limits: &Limits) -> Result<Box<dyn Column>
         PhysicalType::DOUBLE => Box::new(Reader::new(FixedEncodings::<i64>::new(false), kind, limits)),
         PhysicalType::BYTE_ARRAY => {
             let utf8 = kind.domain() == Domain::Bytes { utf8: true };
-            Box::new(Reader::new(ByteEncodings::new(utf8, limits.max_value_size), kind, limits))
+            Box::new(Reader::new(ByteEncodings::new(utf8, kind.continues, limits.max_value_size), kind, limits))
         }
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => Box::new(Reader::new(FixedByteEncodings::new(kind.width), kind, limits)),
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => {
+            Box::new(Reader::new(FixedByteEncodings::new(kind.width, kind.continues), kind, limits))
+        }
         other => return Err(Error::unsupported(format!("physical type {other}"))),
     })
 }
@@ -74,7 +76,7 @@ where
             buffer
         });
         Self {
-            cursor: Cursor::new(encodings, kind.optional, segment),
+            cursor: Cursor::new(encodings, kind.optional, kind.continues, segment),
             kind,
             window: Window::new(window),
             conditions: Vec::new(),

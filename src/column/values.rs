@@ -25,6 +25,9 @@ pub(crate) trait Encodings: Send {
     /// An empty buffer for values.
     fn buffer(&self) -> Self::Buffer;
 
+    /// Forgets what a page leaves to the next.
+    fn start_chunk(&mut self) {}
+
     /// Starts the value bytes of a page.
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()>;
 
@@ -66,6 +69,7 @@ impl<E: Encodings> Values<E> {
     pub(crate) fn start_chunk(&mut self) {
         self.dictionary = None;
         self.coded = false;
+        self.encodings.start_chunk();
     }
 
     /// Reads the dictionary page of the chunk.
@@ -265,19 +269,22 @@ pub(crate) struct ByteEncodings {
     encoding: Encoding,
     /// Whether values have to be UTF-8.
     utf8: bool,
+    /// Whether DELTA_BYTE_ARRAY goes on from page to page.
+    continues: bool,
     /// Whether those of the present page are known to be.
     is_ascii: bool,
     max_value_size: usize,
 }
 
 impl ByteEncodings {
-    pub(crate) fn new(utf8: bool, max_value_size: usize) -> Self {
+    pub(crate) fn new(utf8: bool, continues: bool, max_value_size: usize) -> Self {
         Self {
             plain: PlainByteArray::default(),
             delta_length: DeltaLengthByteArray::default(),
             delta: DeltaByteArray::default(),
             encoding: Encoding::Plain,
             utf8,
+            continues,
             is_ascii: false,
             max_value_size,
         }
@@ -314,12 +321,16 @@ impl Encodings for ByteEncodings {
         ByteBuffer::default()
     }
 
+    fn start_chunk(&mut self) {
+        self.delta.forget();
+    }
+
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
         self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(page),
             Encoding::DeltaLengthByteArray => self.delta_length.reset(page)?,
-            Encoding::DeltaByteArray => self.delta.reset(page, false)?,
+            Encoding::DeltaByteArray => self.delta.reset(page, self.continues)?,
             other => return Err(not_for(other, "BYTE_ARRAY")),
         }
         self.is_ascii = self.utf8

@@ -78,6 +78,11 @@ impl DeltaByteArray {
         Ok(())
     }
 
+    /// Forgets the last value: nothing goes on from it.
+    pub fn forget(&mut self) {
+        self.previous.clear();
+    }
+
     /// Whether all bytes of the values are ASCII: each value is UTF-8 then.
     pub fn is_ascii(&self) -> bool {
         self.is_ascii

@@ -1,4 +1,4 @@
-//! Floor 2: bytes to values and back, one encoding a file.
+//! Floor 2: bytes to values, one encoding a file.
 //!
 //! A decoder owns no page: the value bytes are passed in at each call, the same slice until the next `reset`, so that
 //! buffers can be recycled. `read` fills all of `out` or errs, and after an error only `reset` makes sense. File bytes are

@@ -47,7 +47,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     #[inline]
     fn decode(kernels: &Kernels, packed: &[u8], bit_width: u32, min_delta: Self, last: Self, out: &mut [Self]) -> Self {
         assert!(out.len().is_multiple_of(delta::GROUP), "deltas are decoded in groups of 32");
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { Self::table(kernels).decode[bit_width as usize](packed, min_delta, last, out) }
     }
 
@@ -59,7 +59,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     fn sum(kernels: &Kernels, packed: &[u8], bit_width: u32, min_delta: Self, count: usize) -> Self {
         assert!(count.is_multiple_of(delta::GROUP), "deltas are summed in groups of 32");
         assert!(bit_width <= Self::BITS, "bit width {bit_width} of {}-bit lanes", Self::BITS);
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         let sum = unsafe { kernels.sum[bit_width as usize](packed, count) };
         // All of this wraps at the width of the lane.
         Self::truncate(sum).add(min_delta.mul(Self::truncate(count as u64)))
@@ -71,7 +71,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     /// `words` is shorter than `values.len().div_ceil(64)`; further words are untouched.
     #[inline]
     fn in_range(kernels: &Kernels, values: &[Self], low: Self, high: Self, words: &mut [u64]) {
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).in_range)(values, low, high, words) }
     }
 
@@ -85,7 +85,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     #[inline]
     fn compare(kernels: &Kernels, left: &[Self], right: &[Self], op: Comparison, signed: bool, words: &mut [u64]) {
         assert_eq!(left.len(), right.len(), "the columns have the same rows");
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).compare)(left, right, op, signed, words) }
     }
 }

@@ -70,8 +70,8 @@ impl Isa {
 
 /// The kernels of one instruction set.
 ///
-/// Tables exist for instruction sets that the processor has, and no others: the private fields and [`kernels_for`] see to
-/// it, which is what makes the safe faces sound.
+/// There are references to the tables of instruction sets that the processor has, and to no others: the private fields and
+/// [`kernels_for`] see to it, which is what makes the safe faces sound.
 pub struct Kernels {
     isa: Isa,
     i32: lane::Table<i32>,
@@ -159,25 +159,25 @@ impl Kernels {
     /// `bit_width` is over 32, `out.len()` is no multiple of 8, or `packed` is shorter than `out.len() / 8 * bit_width`.
     pub fn unpack(&self, packed: &[u8], bit_width: u32, out: &mut [u32]) {
         assert!(out.len().is_multiple_of(8), "values are unpacked eight at a time");
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { self.unpack[bit_width as usize](packed, out) }
     }
 
     /// The number of set bits.
     pub fn count_ones(&self, words: &[u64]) -> usize {
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.count_ones)(words) }
     }
 
     /// The bits of `word` at the set positions of `mask`, moved together at the low end.
     pub fn pext(&self, word: u64, mask: u64) -> u64 {
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.pext)(word, mask) }
     }
 
     /// The low bits of `word` moved to the set positions of `mask`: the inverse of [`Kernels::pext`].
     pub fn pdep(&self, word: u64, mask: u64) -> u64 {
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.pdep)(word, mask) }
     }
 
@@ -190,7 +190,7 @@ impl Kernels {
     /// `source` and `mask` differ in length, or `out` is too short.
     pub fn pext_words(&self, source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
         assert_eq!(source.len(), mask.len(), "source and mask are bitmaps of the same rows");
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.pext_words)(source, mask, out) }
     }
 
@@ -202,7 +202,7 @@ impl Kernels {
     /// # Panics
     /// `out` is shorter than `mask`.
     pub fn pdep_words(&self, source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
-        // SAFETY: this table exists, so the processor has its features.
+        // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.pdep_words)(source, mask, &mut out[..mask.len()]) }
     }
 }

@@ -22,7 +22,7 @@ pub trait Value: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 's
     fn compact(kernels: &Kernels, values: &[Self], words: &[u64], out: &mut [Self]) -> usize {
         let out = &mut out[..values.len()];
         let words = &words[..values.len().div_ceil(64)];
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).compact)(Self::bits(values), words, Self::bits_mut(out)) }
     }
 
@@ -35,7 +35,7 @@ pub trait Value: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 's
     fn expand(kernels: &Kernels, dense: &[Self], words: &[u64], len: usize, out: &mut [Self]) -> usize {
         let out = &mut out[..len];
         let words = &words[..len.div_ceil(64)];
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).expand)(Self::bits(dense), words, len, Self::bits_mut(out)) }
     }
 
@@ -46,7 +46,7 @@ pub trait Value: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 's
     #[inline]
     fn gather(kernels: &Kernels, dictionary: &[Self], indices: &[u32], out: &mut [Self]) -> bool {
         let out = &mut out[..indices.len()];
-        // SAFETY: the table exists, so the processor has its features.
+        // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).gather)(Self::bits(dictionary), indices, Self::bits_mut(out)) }
     }
 }

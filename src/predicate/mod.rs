@@ -1,9 +1,8 @@
 //! Floor 1: filters as plain data, in the physical domain of a file.
 //!
 //! A filter on one column is a set of values, whatever SQL it came from: comparisons, BETWEEN, IN, prefixes and their
-//! NOT, AND and OR all are unions of intervals ([`IntervalSet`]), so that one evaluation serves them all. Whoever
-//! translates an expression pushes NOT down to the leaves first: a set holds the values for which the expression *is
-//! true*, and [`Matches::nulls`] says whether it is true for NULL.
+//! NOT, AND and OR all are unions of intervals ([`IntervalSet`]), so that one evaluation serves them all. A
+//! set holds the values for which the expression *is true*, and [`Matches::nulls`] says whether it is true for NULL.
 
 mod interval_set;
 mod selection;

@@ -24,7 +24,7 @@ use crate::oracle::{
     same_table,
 };
 
-const CASES: u64 = 240;
+const CASES: u64 = 1400;
 const QUERIES: usize = 4;
 
 /// The cases are dealt to as many tests, which run beside each other.

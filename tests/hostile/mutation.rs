@@ -12,6 +12,7 @@ use std::any::Any;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -401,7 +402,9 @@ fn guard(running: &[Mutex<Option<(String, Instant)>>], done: &AtomicBool) {
             if let Some((name, start)) = locked(slot).as_ref()
                 && (start.elapsed() > STUCK || memory > TOO_LARGE)
             {
-                eprintln!("{:?} and {memory} bytes: {name}", start.elapsed());
+                let message = format!("\n{:?} and {memory} bytes: {name}\n", start.elapsed());
+                // Past the test harness, which would take it along.
+                let _ = std::io::stderr().write_all(message.as_bytes());
                 if start.elapsed() > STUCK {
                     std::process::abort();
                 }

@@ -416,3 +416,64 @@ async fn page_indexes_that_are_wrong() {
         }
     }
 }
+
+/// DELTA_BYTE_ARRAY whose first prefix is that of `before`.
+fn delta_byte_array(before: &str, values: &[String]) -> Vec<u8> {
+    let mut previous = before;
+    let (mut prefixes, mut suffixes, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    for value in values {
+        let prefix = previous.bytes().zip(value.bytes()).take_while(|(a, b)| a == b).count();
+        prefixes.push(prefix as i32);
+        suffixes.push((value.len() - prefix) as i32);
+        bytes.extend_from_slice(&value.as_bytes()[prefix..]);
+        previous = value;
+    }
+    [delta(&prefixes), delta(&suffixes), bytes].concat()
+}
+
+/// parquet-java before 1.8 went on from the last value of the page before (PARQUET-246).
+#[tokio::test]
+async fn prefixes_that_go_on_from_page_to_page() {
+    let values: Vec<String> = (0..60).map(|i| format!("key-{:04}", i * i)).collect();
+    let schema = "message m { required binary s (UTF8); required int32 x; }";
+    let chunks = |rows: std::ops::Range<usize>| {
+        let mut before = "";
+        let (mut strings, mut numbers) = (Vec::new(), Vec::new());
+        for (values, start) in values[rows.clone()].chunks(10).zip(rows.step_by(10)) {
+            strings.push(Page::v1(values.len(), Encoding::DeltaByteArray, None, &delta_byte_array(before, values)));
+            before = values.last().unwrap();
+            let ids: Vec<i32> = (start..start + values.len()).map(|id| id as i32).collect();
+            numbers.push(Page::v1(ids.len(), Encoding::Plain, None, &plain(&ids)));
+        }
+        vec![strings, numbers]
+    };
+    let parts = |writer: &str| {
+        let parts = Parts::new(schema).created_by(writer);
+        let parts = parts.row_group(40, Compression::UNCOMPRESSED, chunks(0..40));
+        parts.row_group(20, Compression::UNCOMPRESSED, chunks(40..60)).assemble()
+    };
+    let bytes = parts("parquet-mr version 1.7.0 (build 1)");
+    for (filter, rows) in [
+        ("true", (0..60).collect::<Vec<_>>()),
+        ("x IN (3, 9, 10, 27, 38, 41, 59)", vec![3, 9, 10, 27, 38, 41, 59]),
+        ("x >= 35", (35..60).collect()),
+        ("s = 'key-0729'", vec![27]),
+        ("s LIKE '%4'", (0..60).filter(|i| i * i % 10 == 4).collect()),
+    ] {
+        for batch_size in [8192, 7, 1] {
+            let sql = format!("SELECT s FROM t WHERE {filter}");
+            let batches = answer(&bytes, MiniblockOptions::new(), batch_size, &sql).await.unwrap();
+            let found: Vec<String> = batches
+                .iter()
+                .flat_map(|batch| {
+                    batch.column(0).as_string_view().iter().map(|s| s.unwrap().to_string()).collect::<Vec<_>>()
+                })
+                .collect();
+            let expected: Vec<String> = rows.iter().map(|&row: &usize| values[row].clone()).collect();
+            assert_eq!(found, expected, "{filter}, batches of {batch_size}");
+        }
+    }
+    // From any other writer it is no value.
+    let error = answer(&parts("parquet-mr version 1.8.0"), MiniblockOptions::new(), 8192, "SELECT s FROM t").await;
+    assert!(error.unwrap_err().to_string().contains("column s"));
+}

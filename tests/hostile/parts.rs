@@ -69,6 +69,13 @@ impl Parts {
         Self { file: FileMetaData::new(2, 0, None, None, Arc::new(schema), None), row_groups: Vec::new() }
     }
 
+    /// With the name of a writer.
+    pub(crate) fn created_by(mut self, writer: &str) -> Self {
+        let schema = self.file.schema_descr_ptr();
+        self.file = FileMetaData::new(2, 0, Some(writer.to_string()), None, schema, None);
+        self
+    }
+
     /// With one more row group: a chunk of these pages for each column.
     pub(crate) fn row_group(mut self, rows: i64, compression: Compression, chunks: Vec<Vec<Page>>) -> Self {
         let descriptor = self.file.schema_descr_ptr();
