@@ -48,10 +48,10 @@ impl Fallback {
         let options = ArrowReaderOptions::new().with_schema(SchemaRef::clone(schema));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata), options)?;
         let descriptor = metadata.parquet_schema();
-        let leaves = (0..descriptor.num_columns())
+        let leaves: Vec<usize> = (0..descriptor.num_columns())
             .filter(|leaf| roots.contains(&descriptor.get_column_root_idx(*leaf)))
             .collect();
-        let skips = leaves.iter().all(|leaf: &usize| descriptor.column(*leaf).max_rep_level() == 0);
+        let skips = leaves.iter().all(|leaf| descriptor.column(*leaf).max_rep_level() == 0);
         let (selectors, read) = (VecDeque::new(), VecDeque::new());
         Ok(Self { metadata, roots, leaves, limits, reader: None, skips, selectors, read })
     }
