@@ -4,13 +4,14 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::concat_batches;
+use arrow::array::{ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::SchemaRef;
 use bytes::{Buf, Bytes};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelector,
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
@@ -28,6 +29,10 @@ pub(super) struct Fallback {
     leaves: Vec<usize>,
     limits: Limits,
     reader: Option<ParquetRecordBatchReader>,
+    /// Whether the reader may pass over rows: where repetition levels end early, the parquet crate would do so forever.
+    skips: bool,
+    /// The selection, where the reader does not know it.
+    selectors: VecDeque<RowSelector>,
     read: VecDeque<RecordBatch>,
 }
 
@@ -52,8 +57,10 @@ impl Fallback {
                 .filter(move |(nth, _)| part.is_none_or(|part| part.leaves.contains(nth)))
                 .map(|(_, leaf)| leaf)
         };
-        let leaves = roots.iter().copied().flat_map(leaves_of).collect();
-        Ok(Self { metadata, roots, leaves, limits, reader: None, read: VecDeque::new() })
+        let leaves: Vec<usize> = roots.iter().copied().flat_map(leaves_of).collect();
+        let skips = leaves.iter().all(|leaf| descriptor.column(*leaf).max_rep_level() == 0);
+        let (selectors, read) = (VecDeque::new(), VecDeque::new());
+        Ok(Self { metadata, roots, leaves, limits, reader: None, skips, selectors, read })
     }
 
     pub(super) fn roots(&self) -> &[usize] {
@@ -88,13 +95,16 @@ impl Fallback {
             .filter_map(|leaf| Some((columns[*leaf].byte_range().0, chunks.get(leaf)?.clone())))
             .collect();
         let mask = ProjectionMask::leaves(self.metadata.parquet_schema(), self.leaves.iter().copied());
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Chunks(chunks), self.metadata.clone())
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(Chunks(chunks), self.metadata.clone())
             .with_row_groups(vec![row_group])
             .with_projection(mask)
-            .with_row_selection(selection)
-            .with_batch_size(batch_size)
-            .build()?;
-        self.reader = Some(reader);
+            .with_batch_size(batch_size);
+        if self.skips {
+            builder = builder.with_row_selection(selection);
+        } else {
+            self.selectors = Vec::from(selection).into();
+        }
+        self.reader = Some(builder.build()?);
         self.read.clear();
         Ok(())
     }
@@ -102,7 +112,33 @@ impl Fallback {
     /// Lets go of the row group's bytes.
     pub(super) fn end_row_group(&mut self) {
         self.reader = None;
+        self.selectors.clear();
         self.read.clear();
+    }
+
+    /// The selected rows of the reader's next batch.
+    fn next_batch(&mut self) -> Result<RecordBatch> {
+        let batch = self
+            .reader
+            .as_mut()
+            .and_then(Iterator::next)
+            .ok_or_else(|| Error::corrupt("a column chunk has fewer rows than its row group"))??;
+        if self.skips {
+            return Ok(batch);
+        }
+        let mut mask = BooleanBufferBuilder::new(batch.num_rows());
+        while mask.len() < batch.num_rows()
+            && let Some(selector) = self.selectors.front_mut()
+        {
+            let rows = selector.row_count.min(batch.num_rows() - mask.len());
+            mask.append_n(rows, !selector.skip);
+            selector.row_count -= rows;
+            if selector.row_count == 0 {
+                self.selectors.pop_front();
+            }
+        }
+        mask.append_n(batch.num_rows() - mask.len(), false);
+        Ok(filter_record_batch(&batch, &BooleanArray::new(mask.finish(), None))?)
     }
 
     /// The next `rows` selected rows, by root column.
@@ -112,12 +148,11 @@ impl Fallback {
         while left > 0 {
             let batch = match self.read.pop_front() {
                 Some(batch) => batch,
-                None => self
-                    .reader
-                    .as_mut()
-                    .and_then(Iterator::next)
-                    .ok_or_else(|| Error::corrupt("a column chunk has fewer rows than its row group"))??,
+                None => self.next_batch()?,
             };
+            if batch.num_rows() == 0 {
+                continue;
+            }
             if batch.num_rows() > left {
                 self.read.push_front(batch.slice(left, batch.num_rows() - left));
                 parts.push(batch.slice(0, left));

@@ -346,6 +346,30 @@ async fn counts_that_contradict_each_other() {
     assert_eq!(rows, i64::from(i32::MAX));
 }
 
+/// Repetition levels that end early: the parquet crate reads them as an error, and would skip them forever.
+#[tokio::test]
+async fn repetition_levels_that_end_early() {
+    let schema = "message m { required int32 x; \
+                  optional group s (LIST) { repeated group list { required int32 element; } } }";
+    let file = |repetition: &[u8]| {
+        let part = |levels: &[u8]| [&(levels.len() as u32).to_le_bytes(), levels].concat();
+        // Definition levels have two bits: one run of 2.
+        let body = [part(repetition), part(&[12, 2]), plain(&[1, 2, 3, 4, 5, 6])].concat();
+        let chunks = vec![
+            vec![Page::v1(6, Encoding::Plain, None, &plain(&[1, 2, 3, 4, 5, 6]))],
+            vec![Page::v1(6, Encoding::Plain, None, &body)],
+        ];
+        Parts::new(schema).row_group(6, Compression::UNCOMPRESSED, chunks).assemble()
+    };
+    let queries = ["SELECT s FROM t WHERE x = 6", "SELECT s FROM t WHERE x > 0", "SELECT s FROM t"];
+    for (sql, rows) in queries.into_iter().zip([1, 6, 6]) {
+        let found = answer(&file(&run_of(false, 6)), MiniblockOptions::new(), 8192, sql).await.unwrap();
+        assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), rows, "{sql}");
+        let error = answer(&file(&run_of(false, 2)), MiniblockOptions::new(), 8192, sql).await.unwrap_err();
+        assert!(error.to_string().contains("f.parquet"), "{sql}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn chunks_outside_of_the_file() {
     let page = || vec![Page::v1(3, Encoding::Plain, None, &plain(&[1, 2, 3]))];
