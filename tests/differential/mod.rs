@@ -10,6 +10,7 @@ mod values;
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::memory::InMemory;
 use datafusion::object_store::path::Path;
@@ -188,7 +189,8 @@ fn random_query(rng: &mut Rng, table: &Table) -> Query {
             query.how = How::SameOrder;
             query
         }
-        6 => {
+        // DataFusion does not join on dictionaries of integers ("Unsupported type for ArrayMap").
+        6 if !matches!(key.data_type, DataType::Dictionary(..)) => {
             let some = literal(rng, &key).map_or(String::new(), |low| format!(" WHERE {0} >= {low}", key.sql()));
             plain(format!(
                 "SELECT {columns} FROM t JOIN (SELECT DISTINCT {0} AS build FROM t{some}) ON {0} = build{filter}",
