@@ -4,6 +4,7 @@
 //! decides what is read is shared.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -107,6 +108,11 @@ pub(crate) async fn register_oracle(ctx: &SessionContext, table: &Table) -> Resu
         ..ParquetReadOptions::default()
     };
     guarded(ctx.register_parquet(&table.name, &table.path, options)).await
+}
+
+/// Says something that a run of all tests should show: the harness keeps to itself what a passing test prints.
+pub(crate) fn announce(what: &str) {
+    let _ = std::io::stderr().write_all(format!("\n{what}\n").as_bytes());
 }
 
 /// A panic as an error, so that the message of a failed case says which case it was.

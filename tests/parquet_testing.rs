@@ -2,18 +2,16 @@
 //! files will do as well.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::fixtures::{Outcome, check_table};
-use crate::oracle::{Settings, Table};
+use crate::oracle::{Settings, Table, announce};
 
-/// The folder, if there is one. Written past the test harness, which keeps to itself what a passing test prints.
+/// The folder, if there is one.
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("PARQUET_TEST_DATA").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     if folder.is_none() {
-        let _ =
-            std::io::stderr().write_all(b"\nPARQUET_TEST_DATA IS NOT SET: THE FILES OF PARQUET-TESTING ARE NOT READ\n");
+        announce("PARQUET_TEST_DATA IS NOT SET: THE FILES OF PARQUET-TESTING ARE NOT READ");
     }
     folder
 }

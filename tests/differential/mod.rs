@@ -21,8 +21,8 @@ use self::predicate::{filter, literal};
 use self::rng::Rng;
 use self::table::Table;
 use crate::oracle::{
-    self, How, Settings, compare, miniblock_session, nodes, oracle_session, register_miniblock, register_oracle, run,
-    same_table,
+    self, How, Settings, announce, compare, miniblock_session, nodes, oracle_session, register_miniblock,
+    register_oracle, run, same_table,
 };
 
 const CASES: u64 = 1400;
@@ -60,7 +60,7 @@ async fn part(part: u64) {
         }
     }
     let Tally { compared, rows, refused } = tally;
-    println!("{compared} queries of {rows} rows compared, {refused} refused by the oracle");
+    announce(&format!("{compared} random queries of {rows} rows compared, {refused} refused by the oracle"));
     let shown = failures[..failures.len().min(SHOWN)].join("\n\n");
     assert!(failures.is_empty(), "{} cases failed\n{shown}", failures.len());
     assert!(only.is_some() || refused * 5 <= compared, "{refused} queries refused by the oracle, {compared} compared");

@@ -12,7 +12,6 @@ use std::any::Any;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -41,7 +40,7 @@ use super::read::{FILE, by_parquet, register, session};
 use crate::allocator::{large_bytes, peak_bytes, uncounted};
 use crate::differential::rng::Rng;
 use crate::fixtures::{files, filters};
-use crate::oracle::{Answer, How, compare, data_path, nodes, run};
+use crate::oracle::{Answer, How, announce, compare, data_path, nodes, run};
 
 const MUTANTS: usize = 100_000;
 
@@ -402,9 +401,7 @@ fn guard(running: &[Mutex<Option<(String, Instant)>>], done: &AtomicBool) {
             if let Some((name, start)) = locked(slot).as_ref()
                 && (start.elapsed() > STUCK || memory > TOO_LARGE)
             {
-                let message = format!("\n{:?} and {memory} bytes: {name}\n", start.elapsed());
-                // Past the test harness, which would take it along.
-                let _ = std::io::stderr().write_all(message.as_bytes());
+                announce(&format!("{:?} and {memory} bytes: {name}", start.elapsed()));
                 if start.elapsed() > STUCK {
                     std::process::abort();
                 }
@@ -470,7 +467,7 @@ fn mutants_of_all_files_are_read_or_refused() {
         tallies.into_iter().for_each(|other| tally.add(other.unwrap()));
     });
 
-    eprintln!(
+    announce(&format!(
         "{} mutants of {} files in {:?} (and {prepared:?} before): {} errors, {} with the rows of the file, {} with others; \
          by the parquet crate {} the same, {} refused, {} not the same; at most {} KiB and {:?}",
         tally.mutants,
@@ -484,7 +481,7 @@ fn mutants_of_all_files_are_read_or_refused() {
         tally.differences.len(),
         tally.most_memory >> 10,
         tally.longest
-    );
+    ));
     for (place, (count, one)) in &tally.panics {
         eprintln!("{count} panics of {place}, {one}");
     }
