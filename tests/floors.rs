@@ -1,4 +1,4 @@
-//! The floors of the house: a module knows those below it alone.
+//! The floors of the house: a module knows those below it alone. And the table of tests: what it names is there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,27 @@ fn imports_go_down() {
         }
     }
     assert!(seen > 20, "the walk found {seen} imports only");
+}
+
+/// `tests/README.md` says which test covers which class.
+#[test]
+fn tests_that_are_named_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    rust_files(&root.join("src"), &mut files);
+    rust_files(&root.join("tests"), &mut files);
+    let sources: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let readme = fs::read_to_string(root.join("tests/README.md")).unwrap();
+    let mut seen = 0;
+    for name in readme.split('`').skip(1).step_by(2).filter(|name| name.contains("::")) {
+        let last = name.rsplit("::").next().unwrap().trim_end_matches('*');
+        assert!(
+            [format!("fn {last}"), format!("mod {last}")].iter().any(|item| sources.contains(item)),
+            "there is no {name}"
+        );
+        seen += 1;
+    }
+    assert!(seen > 80, "{seen} names");
 }
 
 #[test]
