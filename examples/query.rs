@@ -31,8 +31,8 @@ struct Options {
     #[arg(long, value_enum, default_value = "miniblock")]
     reader: Reader,
     /// Threads and target partitions [default: one a core]
-    #[arg(long, value_name = "N")]
-    threads: Option<std::num::NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// How the rows are printed
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -92,7 +92,7 @@ fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
 
 fn start(options: Options) -> Result<(), Box<dyn Error>> {
     let threads = match options.threads {
-        Some(threads) => threads.get(),
+        Some(threads) => usize::from(threads),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     let mut runtime = if threads == 1 {

@@ -124,6 +124,17 @@ impl<T: Lane> DeltaBinaryPacked<T> {
             if done == out.len() {
                 return Ok(());
             }
+            if let Some(block) = self.runs.next_block() {
+                let room = (out.len() - done).min(self.runs.deltas) / block * block;
+                let out = &mut out[done..done + room];
+                let values = self.runs.values_per_miniblock;
+                let decoded = T::decode_blocks(kernels, page, &mut self.runs.position, values, &mut self.last, out);
+                self.runs.deltas -= decoded;
+                done += decoded;
+                if decoded > 0 {
+                    continue;
+                }
+            }
             self.runs.enter(page)?;
             let whole = (out.len() - done).min(self.runs.left) / GROUP * GROUP;
             self.decode(kernels, page, &mut out[done..done + whole]);
@@ -155,6 +166,16 @@ impl<T: Lane> DeltaBinaryPacked<T> {
             count -= held;
             if count == 0 {
                 return Ok(());
+            }
+            if let Some(block) = self.runs.next_block() {
+                let blocks = count.min(self.runs.deltas) / block;
+                let values = self.runs.values_per_miniblock;
+                let skipped = T::skip_blocks(kernels, page, &mut self.runs.position, values, blocks, &mut self.last);
+                self.runs.deltas -= skipped * block;
+                count -= skipped * block;
+                if skipped > 0 {
+                    continue;
+                }
             }
             self.runs.enter(page)?;
             let whole = count.min(self.runs.left) / GROUP * GROUP;
@@ -251,6 +272,13 @@ fn packed_len(count: usize, bit_width: u32) -> usize {
 }
 
 impl Runs {
+    /// The size of the block that begins here, if one does and the kernels may know its shape.
+    #[inline]
+    fn next_block(&self) -> Option<usize> {
+        let begins = self.left == 0 && self.widths == self.widths_end && self.miniblocks_per_block == 4;
+        begins.then(|| self.values_per_miniblock.saturating_mul(4)).filter(|&block| block <= self.deltas)
+    }
+
     /// Goes on to the next run where this one is used up. Leaves at least one delta in the run.
     #[inline]
     fn enter(&mut self, page: &[u8]) -> Result<()> {

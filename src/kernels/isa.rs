@@ -2,6 +2,8 @@
 //!
 //! The bodies are `#[inline(always)]` and name no features, so each takes on those of the shell that it is inlined into.
 
+#[cfg(target_arch = "x86_64")]
+use super::avx512;
 use super::tools::{self, Tools};
 use super::{Isa, Kernels, bits, compare, delta, lane, select, unpack, value};
 
@@ -87,11 +89,15 @@ macro_rules! table {
         Kernels {
             isa: $isa,
             i32: lane::Table {
+                decode_blocks: no_decode,
+                skip_blocks: no_skip,
                 decode: up_to_32!(decode, i32),
                 in_range: in_range::<i32>,
                 compare: compare::<i32>,
             },
             i64: lane::Table {
+                decode_blocks: no_decode,
+                skip_blocks: no_skip,
                 decode: up_to_64!(decode, i64),
                 in_range: in_range::<i64>,
                 compare: compare::<i64>,
@@ -110,6 +116,16 @@ macro_rules! table {
     }};
 }
 
+/// Where there is no fast lane.
+fn no_decode<T>(_: &[u8], _: &mut usize, _: usize, _: &mut T, _: &mut [T]) -> usize {
+    0
+}
+
+/// Where there is no fast lane.
+fn no_skip<T>(_: &[u8], _: &mut usize, _: usize, _: usize, _: &mut T) -> usize {
+    0
+}
+
 pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
 
 #[cfg(target_arch = "x86_64")]
@@ -124,6 +140,10 @@ static AVX512: Kernels = {
     );
     // Sums of wide values in vectors of 64 bytes are no faster, and slower from 58 bits on.
     kernels.sum = AVX2.sum;
+    kernels.i32.decode_blocks = avx512::decode_blocks_i32;
+    kernels.i32.skip_blocks = avx512::skip_blocks_i32;
+    kernels.i64.decode_blocks = avx512::decode_blocks_i64;
+    kernels.i64.skip_blocks = avx512::skip_blocks_i64;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u32.compact = AVX2.u32.compact;
     kernels.u64.compact = AVX2.u64.compact;
@@ -153,6 +173,9 @@ pub(super) fn avx512() -> Option<&'static Kernels> {
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("avx512vnni")
         && avx2().is_some();
     available.then_some(&AVX512)
 }

@@ -6,8 +6,16 @@ use super::{Kernels, delta};
 /// Decodes deltas of one width.
 pub(super) type Decode<T> = unsafe fn(&[u8], T, T, &mut [T]) -> T;
 
+/// Decodes whole blocks.
+pub(super) type DecodeBlocks<T> = unsafe fn(&[u8], &mut usize, usize, &mut T, &mut [T]) -> usize;
+
+/// Passes over whole blocks.
+pub(super) type SkipBlocks<T> = unsafe fn(&[u8], &mut usize, usize, usize, &mut T) -> usize;
+
 /// The kernels of one lane type.
 pub(super) struct Table<T: 'static> {
+    pub(super) decode_blocks: DecodeBlocks<T>,
+    pub(super) skip_blocks: SkipBlocks<T>,
     /// One for each width.
     pub(super) decode: &'static [Decode<T>],
     pub(super) in_range: unsafe fn(&[T], T, T, &mut [u64]),
@@ -49,6 +57,38 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         assert!(out.len().is_multiple_of(delta::GROUP), "deltas are decoded in groups of 32");
         // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { Self::table(kernels).decode[bit_width as usize](packed, min_delta, last, out) }
+    }
+
+    /// Decodes whole blocks of four miniblocks, headers included, from `position` in `page` on, as long as they fit into
+    /// `out`; `last` is the value before them. Returns the number of values, and leaves `position` at the next block.
+    ///
+    /// A fast lane: it stops before a block that is out of the ordinary, near the end of the page or malformed, and whoever
+    /// calls decodes that one otherwise. Some instruction sets have none, and return 0.
+    #[inline]
+    fn decode_blocks(
+        kernels: &Kernels,
+        page: &[u8],
+        position: &mut usize,
+        values_per_miniblock: usize,
+        last: &mut Self,
+        out: &mut [Self],
+    ) -> usize {
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).decode_blocks)(page, position, values_per_miniblock, last, out) }
+    }
+
+    /// Moves `last` past up to `blocks` blocks, as [`Lane::decode_blocks`] would; returns the number of blocks.
+    #[inline]
+    fn skip_blocks(
+        kernels: &Kernels,
+        page: &[u8],
+        position: &mut usize,
+        values_per_miniblock: usize,
+        blocks: usize,
+        last: &mut Self,
+    ) -> usize {
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).skip_blocks)(page, position, values_per_miniblock, blocks, last) }
     }
 
     /// The wrapping sum of `count` packed deltas, `min_delta` added to each: what a skip adds to the last value.

@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod bits;
 mod compare;
 mod delta;
@@ -41,7 +43,7 @@ pub enum Isa {
     Portable,
     /// AVX2 with BMI1, BMI2, POPCNT and LZCNT.
     Avx2,
-    /// AVX-512 F, BW, VL, DQ and CD on top of [`Isa::Avx2`].
+    /// AVX-512 F, BW, VL, DQ, CD, VBMI, VBMI2 and VNNI on top of [`Isa::Avx2`]; machines that lack some of them take that.
     Avx512,
 }
 

@@ -154,7 +154,7 @@ async fn require_files(state: &dyn Session, config: &ListingTableConfig) -> Resu
         }
     }
     let paths: Vec<String> = config.table_paths.iter().map(ToString::to_string).collect();
-    plan_err!("There is no Parquet file at {}", paths.join(", "))
+    plan_err!("There is no Parquet file at {}, or none that is not empty", paths.join(", "))
 }
 
 /// Whether `filter` can be evaluated row by row, here, with the same result as anywhere else.

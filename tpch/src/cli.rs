@@ -88,7 +88,7 @@ pub(crate) struct BenchOptions {
     #[command(flatten)]
     pub(crate) data: DataOptions,
     /// Threads and target partitions; 1 runs all on one thread and, on Linux, pins the process to one core
-    #[arg(long, default_value = "1", value_name = "N", value_parser = parse_count)]
+    #[arg(long, default_value = "1", value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: usize,
     /// Measured rounds, after one round of warm-up; a round runs each variant once
     #[arg(long, default_value = "11", value_name = "N", value_parser = parse_count)]
@@ -111,6 +111,14 @@ fn parse_scale_factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 100_000.0 => Ok(value),
         _ => Err("a number above 0, such as 0.01, 1 or 10, is wanted".to_owned()),
+    }
+}
+
+/// More would be refused by the system, and end the process.
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match parse_count(text)? {
+        threads @ ..=1024 => Ok(threads),
+        threads => Err(format!("{threads} threads: at most 1024")),
     }
 }
 
@@ -141,7 +149,13 @@ mod tests {
 
     #[test]
     fn senseless_numbers_are_refused() {
-        for arguments in [["--scale-factor", "0"], ["--scale-factor", "NaN"], ["--threads", "0"], ["--repeats", "-1"]] {
+        for arguments in [
+            ["--scale-factor", "0"],
+            ["--scale-factor", "NaN"],
+            ["--threads", "0"],
+            ["--threads", "100000"],
+            ["--repeats", "-1"],
+        ] {
             assert!(Cli::try_parse_from(["tpch", "q12"].into_iter().chain(arguments)).is_err(), "{arguments:?}");
         }
     }
