@@ -15,7 +15,8 @@ use crate::page::Limits;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MiniblockOptions {
-    /// Whether the CRC-32 of a page is compared with the one in its header, where there is one. Off by default.
+    /// Whether the CRC-32 of a page is compared with the one in its header, where there is one. Off by default. Columns that
+    /// go through the parquet crate (nested ones, INT96) are not compared.
     pub verify_checksums: bool,
     /// Largest size in bytes of a page after decompression; larger ones are refused. None: 256 MiB.
     pub max_page_size: Option<usize>,
