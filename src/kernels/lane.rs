@@ -1,23 +1,16 @@
 //! The faces of the kernels over INT32 and INT64 lanes.
 
 use super::compare::Comparison;
-use super::{Kernels, delta};
-
-/// Decodes deltas of one width.
-pub(super) type Decode<T> = unsafe fn(&[u8], T, T, &mut [T]) -> T;
-
-/// Decodes whole blocks.
-pub(super) type DecodeBlocks<T> = unsafe fn(&[u8], &mut usize, usize, &mut T, &mut [T]) -> usize;
-
-/// Passes over whole blocks.
-pub(super) type SkipBlocks<T> = unsafe fn(&[u8], &mut usize, usize, usize, &mut T) -> usize;
+use super::delta::{Blocks, Stream, UNIT, Verdicts};
+use super::{Kernels, copy_bits, isa};
 
 /// The kernels of one lane type.
 pub(super) struct Table<T: 'static> {
-    pub(super) decode_blocks: DecodeBlocks<T>,
-    pub(super) skip_blocks: SkipBlocks<T>,
-    /// One for each width.
-    pub(super) decode: &'static [Decode<T>],
+    pub(super) decode: unsafe fn(&[u8], &mut Stream<T>, &mut [T]) -> usize,
+    /// Units, and their sum.
+    pub(super) sum: unsafe fn(&[u8], &mut Blocks, usize) -> (usize, T),
+    /// Whole units.
+    pub(super) decode_in_range: unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize,
     pub(super) in_range: unsafe fn(&[T], T, T, &mut [u64]),
     pub(super) compare: unsafe fn(&[T], &[T], Comparison, bool, &mut [u64]),
 }
@@ -45,64 +38,93 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     #[must_use]
     fn sub(self, other: Self) -> Self;
 
-    /// Unpacks `out.len()` deltas, adds `min_delta` to each and writes their running sum from `last`, wrapping.
+    /// Decodes the next values of `stream` into `out`, held ones first, and returns their number.
     ///
-    /// Returns the last value written, or `last` if there is none. One call may span miniblocks of one block that have the same width.
+    /// It is less than `out.len()` where no more deltas are left, or where what follows is malformed or of a shape that the
+    /// kernels do not know: miniblocks that are no multiple of 32, widths over [`Lane::BITS`]. `stream` then stands before
+    /// that, and holds nothing.
+    #[inline]
+    fn decode(kernels: &Kernels, page: &[u8], stream: &mut Stream<Self>, out: &mut [Self]) -> usize {
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).decode)(page, stream, out) }
+    }
+
+    /// Passes over the next `count` values of `stream`, without unpacking more than their sums, and returns their number: as
+    /// [`Lane::decode`].
+    #[inline]
+    fn skip(kernels: &Kernels, page: &[u8], stream: &mut Stream<Self>, count: usize) -> usize {
+        let held = stream.held.min(count);
+        stream.held -= held;
+        let count = (count - held).min(stream.blocks.deltas);
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        let (units, sum) = unsafe { (Self::table(kernels).sum)(page, &mut stream.blocks, count / UNIT) };
+        stream.last = stream.last.add(sum);
+        let mut done = units * UNIT;
+        if count - done < UNIT && count > done {
+            done += Self::decode(kernels, page, stream, &mut [Self::default(); UNIT][..count - done]);
+        }
+        held + done
+    }
+
+    /// Compares the next `count` values of `stream` as [`Lane::in_range`] does, without writing them anywhere, and returns
+    /// their number: as [`Lane::decode`].
     ///
     /// # Panics
-    /// `out.len()` is no multiple of 32, `bit_width` is over [`Lane::BITS`], or `packed` is shorter than
-    /// `out.len() / 8 * bit_width` bytes.
+    /// `words` is shorter than `count.div_ceil(64)`; further words are untouched.
     #[inline]
-    fn decode(kernels: &Kernels, packed: &[u8], bit_width: u32, min_delta: Self, last: Self, out: &mut [Self]) -> Self {
-        assert!(out.len().is_multiple_of(delta::GROUP), "deltas are decoded in groups of 32");
-        // SAFETY: there is a reference to the table, so the processor has its features.
-        unsafe { Self::table(kernels).decode[bit_width as usize](packed, min_delta, last, out) }
-    }
-
-    /// Decodes whole blocks of four miniblocks, headers included, from `position` in `page` on, as long as they fit into
-    /// `out`; `last` is the value before them. Returns the number of values, and leaves `position` at the next block.
-    ///
-    /// A fast lane: it stops before a block that is out of the ordinary, near the end of the page or malformed, and whoever
-    /// calls decodes that one otherwise. Some instruction sets have none, and return 0.
-    #[inline]
-    fn decode_blocks(
+    fn decode_in_range(
         kernels: &Kernels,
         page: &[u8],
-        position: &mut usize,
-        values_per_miniblock: usize,
-        last: &mut Self,
-        out: &mut [Self],
+        stream: &mut Stream<Self>,
+        count: usize,
+        low: Self,
+        high: Self,
+        words: &mut [u64],
     ) -> usize {
+        let words = &mut words[..count.div_ceil(64)];
+        if low > high {
+            words.fill(0);
+            return Self::skip(kernels, page, stream, count);
+        }
+        let mut some = [Self::default(); UNIT];
+        let mut word = [0];
+        let held = stream.take_held(&mut some[..count.min(UNIT)]);
+        Self::in_range(kernels, &some[..held], low, high, &mut word[..held.div_ceil(64)]);
+        if let (true, Some(first)) = (held > 0, words.first_mut()) {
+            *first = word[0];
+        }
+        let wanted = (count - held).min(stream.blocks.deltas);
+        let verdicts = Verdicts::new(words, held as u32);
         // SAFETY: there is a reference to the table, so the processor has its features.
-        unsafe { (Self::table(kernels).decode_blocks)(page, position, values_per_miniblock, last, out) }
+        let units =
+            unsafe { (Self::table(kernels).decode_in_range)(page, stream, wanted / UNIT, (low, high), verdicts) };
+        let done = held + units * UNIT;
+        let rest = wanted - units * UNIT;
+        if rest == 0 || rest >= UNIT {
+            return done;
+        }
+        let rest = Self::decode(kernels, page, stream, &mut some[..rest]);
+        Self::in_range(kernels, &some[..rest], low, high, &mut word[..rest.div_ceil(64)]);
+        words[done.div_ceil(64)..].fill(0);
+        copy_bits(&word, 0, words, done, rest);
+        done + rest
     }
 
-    /// Moves `last` past up to `blocks` blocks, as [`Lane::decode_blocks`] would; returns the number of blocks.
-    #[inline]
-    fn skip_blocks(
-        kernels: &Kernels,
-        page: &[u8],
-        position: &mut usize,
-        values_per_miniblock: usize,
-        blocks: usize,
-        last: &mut Self,
-    ) -> usize {
-        // SAFETY: there is a reference to the table, so the processor has its features.
-        unsafe { (Self::table(kernels).skip_blocks)(page, position, values_per_miniblock, blocks, last) }
-    }
-
-    /// The wrapping sum of `count` packed deltas, `min_delta` added to each: what a skip adds to the last value.
+    /// Unpacks `out.len()` deltas of any width up to 64, adds `min_delta` to each and writes their running sum from `last`:
+    /// what is too odd for [`Lane::decode`]. Returns the last value.
     ///
     /// # Panics
-    /// As [`Lane::decode`] with `count` for `out.len()`.
-    #[inline]
-    fn sum(kernels: &Kernels, packed: &[u8], bit_width: u32, min_delta: Self, count: usize) -> Self {
-        assert!(count.is_multiple_of(delta::GROUP), "deltas are summed in groups of 32");
-        assert!(bit_width <= Self::BITS, "bit width {bit_width} of {}-bit lanes", Self::BITS);
-        // SAFETY: there is a reference to the table, so the processor has its features.
-        let sum = unsafe { kernels.sum[bit_width as usize](packed, count) };
-        // All of this wraps at the width of the lane.
-        Self::truncate(sum).add(min_delta.mul(Self::truncate(count as u64)))
+    /// `out.len()` is no multiple of 8, `bit_width` is over 64, or `packed` is shorter than `out.len() / 8 * bit_width`.
+    fn decode_odd(packed: &[u8], bit_width: u32, min_delta: i64, last: Self, out: &mut [Self]) -> Self {
+        assert!(out.len().is_multiple_of(8), "deltas are decoded in groups of 8");
+        let decode = isa::PORTABLE_I64.decode[bit_width as usize];
+        let mut last = last.widen();
+        let mut eight = [0; 8];
+        for (index, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            last = decode(&packed[index * bit_width as usize..], min_delta, last, &mut eight);
+            *out = eight.map(Self::wrap);
+        }
+        Self::wrap(last)
     }
 
     /// Sets bit `i` where `low <= values[i] <= high`, and clears it elsewhere, up to the end of the last word.

@@ -30,6 +30,7 @@ mod value;
 
 pub use bits::{copy_bits, set_range};
 pub use compare::Comparison;
+pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;
 pub use value::Value;
 
@@ -81,8 +82,6 @@ pub struct Kernels {
     u32: value::Table<u32>,
     u64: value::Table<u64>,
     u128: value::Table<u128>,
-    /// One for each width of 64-bit lanes.
-    sum: &'static [Sum],
     /// One for each width up to 32.
     unpack: &'static [Unpack],
     count_ones: unsafe fn(&[u64]) -> usize,
@@ -91,9 +90,6 @@ pub struct Kernels {
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
 }
-
-/// Adds up packed values of one width.
-type Sum = unsafe fn(&[u8], usize) -> u64;
 
 /// Unpacks values of one width.
 type Unpack = unsafe fn(&[u8], &mut [u32]);

@@ -2,18 +2,21 @@
 
 use super::*;
 
+#[cfg(target_os = "linux")]
+pub(super) mod guarded;
+
 /// xorshift64*, so that runs repeat.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(super) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
@@ -36,11 +39,11 @@ impl Random {
     }
 }
 
-fn tables() -> impl Iterator<Item = &'static Kernels> {
+pub(super) fn tables() -> impl Iterator<Item = &'static Kernels> {
     Isa::ALL.into_iter().filter_map(kernels_for)
 }
 
-fn bit(words: &[u64], index: usize) -> bool {
+pub(super) fn bit(words: &[u64], index: usize) -> bool {
     words[index / 64] >> (index % 64) & 1 == 1
 }
 
@@ -74,59 +77,6 @@ fn override_is_checked() {
     }
 }
 
-fn check_decode<T: Lane>() {
-    let mut random = Random(1);
-    for table in tables() {
-        for bit_width in 0..=T::BITS {
-            for groups in [0, 1, 2, 3, 4, 5, 8] {
-                let count = 32 * groups;
-                // Exactly the bytes that are needed: a read past them is seen by Miri and by sanitizers.
-                let packed = random.bytes(count / 8 * bit_width as usize).into_boxed_slice();
-                let extremes = [T::wrap(i64::MIN), T::wrap(i64::MAX), T::wrap(i64::from(i32::MIN)), T::wrap(-1)];
-                let min_delta = [T::wrap(random.next() as i64), extremes[random.below(4)]][random.below(2)];
-                let last = [T::wrap(random.next() as i64), extremes[random.below(4)]][random.below(2)];
-
-                let mut value = last;
-                let expected: Vec<T> = (0..count)
-                    .map(|index| {
-                        let delta = T::wrap(unpack_one(&packed, bit_width as usize, index) as i64);
-                        value = value.add(min_delta).add(delta);
-                        value
-                    })
-                    .collect();
-                let mut out = vec![T::default(); count];
-                let new_last = T::decode(table, &packed, bit_width, min_delta, last, &mut out);
-                assert_eq!(out, expected, "{table:?}, width {bit_width}, {count} values");
-                assert_eq!(new_last, value);
-                let sum = T::sum(table, &packed, bit_width, min_delta, count);
-                assert_eq!(last.add(sum), value, "{table:?}, width {bit_width}, {count} values");
-            }
-        }
-    }
-}
-
-#[test]
-fn decode_and_sum_at_every_width() {
-    check_decode::<i32>();
-    check_decode::<i64>();
-}
-
-#[test]
-fn sum_of_a_long_run_of_the_largest_deltas() {
-    for table in tables() {
-        for bit_width in 1..=64usize {
-            let count = 65536;
-            let packed = vec![0xff; count / 8 * bit_width];
-            let one = u64::MAX >> (64 - bit_width);
-            let expected = one.wrapping_mul(count as u64) as i64;
-            assert_eq!(i64::sum(table, &packed, bit_width as u32, 0, count), expected, "{table:?}, width {bit_width}");
-            if bit_width <= 32 {
-                assert_eq!(i32::sum(table, &packed, bit_width as u32, 0, count), expected as i32);
-            }
-        }
-    }
-}
-
 #[test]
 fn unpack_at_every_width() {
     let mut random = Random(2);
@@ -148,17 +98,9 @@ fn short_input_panics_and_is_not_read_past() {
     for table in tables() {
         for bit_width in [1, 7, 8, 9, 17, 31, 32] {
             let packed = vec![0; 4 * bit_width - 1];
-            let decode = || i32::decode(table, &packed, bit_width as u32, 0, 0, &mut [0; 32]);
-            assert!(std::panic::catch_unwind(decode).is_err());
-            let sum = || i32::sum(table, &packed, bit_width as u32, 0, 32);
-            assert!(std::panic::catch_unwind(sum).is_err());
             let unpack = || table.unpack(&packed, bit_width as u32, &mut [0; 32]);
             assert!(std::panic::catch_unwind(unpack).is_err());
         }
-        assert!(std::panic::catch_unwind(|| i32::decode(table, &[0; 512], 33, 0, 0, &mut [0; 32])).is_err());
-        assert!(std::panic::catch_unwind(|| i64::decode(table, &[0; 512], 65, 0, 0, &mut [0; 32])).is_err());
-        assert!(std::panic::catch_unwind(|| i64::decode(table, &[0; 512], 1, 0, 0, &mut [0; 31])).is_err());
-        assert!(std::panic::catch_unwind(|| i64::sum(table, &[0; 512], 1, 0, 31)).is_err());
     }
 }
 
@@ -389,102 +331,4 @@ fn ranges_and_copies_of_bits() {
     assert!(std::panic::catch_unwind(|| copy_bits(&[0], 1, &mut [0, 0], 0, 64)).is_err());
     assert!(std::panic::catch_unwind(|| copy_bits(&[0, 0], 0, &mut [0], 1, 64)).is_err());
     assert!(std::panic::catch_unwind(|| set_range(&mut [0], 1, 64)).is_err());
-}
-
-/// Blocks of four miniblocks of these widths: the bytes, where each block ends, and the values.
-fn blocks<T: Lane>(random: &mut Random, widths: &[[u8; 4]], values: usize, first: T) -> (Vec<u8>, Vec<usize>, Vec<T>) {
-    let (mut page, mut ends, mut out, mut last) = (Vec::new(), Vec::new(), Vec::new(), first);
-    for widths in widths {
-        let wild = random.next() as i64;
-        let min_delta = [0, 1, -1, -70, 9000, wild >> 32, wild >> 9, i64::from(i32::MIN)][random.below(8)];
-        let mut code = (min_delta << 1 ^ min_delta >> 63) as u64;
-        while code >= 0x80 {
-            page.push(code as u8 | 0x80);
-            code >>= 7;
-        }
-        page.push(code as u8);
-        page.extend_from_slice(widths);
-        for &width in widths {
-            let packed = random.bytes(values / 8 * usize::from(width));
-            for index in 0..values {
-                let delta = T::wrap(unpack_one(&packed, usize::from(width), index) as i64);
-                last = last.add(T::wrap(min_delta)).add(delta);
-                out.push(last);
-            }
-            page.extend(packed);
-        }
-        ends.push(page.len());
-    }
-    (page, ends, out)
-}
-
-fn check_blocks<T: Lane>() {
-    let mut random = Random(7);
-    for table in tables() {
-        for turn in 0..1500 {
-            let values = [32, 64, 32, 64, 8, 96][turn % 6];
-            let uniform = (turn / 6 % (T::BITS as usize + 1)) as u8;
-            let bound = [9, 16, 17, 26, 33, 58, 65][turn / 7 % 7].min(T::BITS as usize + 1);
-            let widths: Vec<[u8; 4]> = (0..1 + random.below(5))
-                .map(|_| match turn % 5 {
-                    0 | 1 => [uniform; 4],
-                    2 => [random.below(bound) as u8; 4],
-                    _ => std::array::from_fn(|_| random.below(bound) as u8),
-                })
-                .collect();
-            let first = T::wrap(random.next() as i64);
-            let (mut page, ends, expected) = blocks(&mut random, &widths, values, first);
-            let slack = [0, 1, 63, 64, 200][random.below(5)];
-            page.extend(random.bytes(slack));
-            let page = page.into_boxed_slice();
-            // Room that is no whole number of blocks, at any alignment.
-            let shift = random.below(3);
-            let room = expected.len() - random.below(2) * random.below(values);
-            let mut out = vec![T::default(); room + shift];
-            let (mut position, mut last) = (0, first);
-            let count = T::decode_blocks(table, &page, &mut position, values, &mut last, &mut out[shift..]);
-            let what = format!("{table:?}, {values} values a miniblock, widths {widths:?}, slack {slack}");
-            assert_eq!(count % (4 * values), 0, "{what}");
-            assert_eq!(out[shift..shift + count], expected[..count], "{what}");
-            assert_eq!(last, count.checked_sub(1).map_or(first, |index| expected[index]), "{what}");
-            let done = count / (4 * values);
-            assert_eq!(position, if done == 0 { 0 } else { ends[done - 1] }, "{what}");
-            let has_lane = table.isa() == Isa::Avx512 && matches!(values, 32 | 64);
-            if has_lane && slack >= 64 {
-                assert_eq!(done, room / (4 * values), "{what}");
-            }
-            assert!(has_lane || done == 0, "{what}");
-
-            let wanted = random.below(widths.len() + 1);
-            let (mut position, mut last) = (0, first);
-            let skipped = T::skip_blocks(table, &page, &mut position, values, wanted, &mut last);
-            assert!(skipped <= wanted && (skipped == wanted || !has_lane || slack < 64), "{what}");
-            let index = (skipped * 4 * values).checked_sub(1);
-            assert_eq!(last, index.map_or(first, |index| expected[index]), "{what}");
-            assert_eq!(position, if skipped == 0 { 0 } else { ends[skipped - 1] }, "{what}");
-        }
-    }
-}
-
-#[test]
-fn blocks_are_decoded_and_skipped() {
-    check_blocks::<i32>();
-    check_blocks::<i64>();
-}
-
-#[test]
-fn blocks_out_of_the_ordinary_are_left_alone() {
-    for table in tables() {
-        let mut out = [0i32; 256];
-        // No bytes, headers without an end, widths that cannot be, and blocks that are cut short.
-        for page in [vec![], vec![0x80; 100], vec![1, 33, 0, 0, 0], [vec![2, 9, 9, 9, 255], vec![0; 400]].concat()] {
-            let (mut position, mut last) = (0, 5);
-            assert_eq!(i32::decode_blocks(table, &page, &mut position, 32, &mut last, &mut out), 0);
-            assert_eq!(i32::skip_blocks(table, &page, &mut position, 32, 9, &mut last), 0);
-            assert_eq!((position, last), (0, 5));
-            // Beyond the end of the page.
-            let mut position = page.len() + 7;
-            assert_eq!(i32::decode_blocks(table, &page, &mut position, 32, &mut last, &mut out), 0);
-        }
-    }
 }

@@ -1,42 +1,72 @@
 //! INT32.
 
-use super::tables::NARROW;
 use super::*;
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, are_equal};
 
-/// What all units need.
+/// Where values of 32 bits go.
+pub(in crate::kernels) trait Sink {
+    /// Whether [`Sink::quads`] wants the lanes as `quad` deals them.
+    const DEALT: bool;
+
+    /// The even and the odd values of a unit.
+    ///
+    /// # Safety
+    /// The processor has the features; so for all.
+    unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, c: &Constants);
+
+    /// Half of a unit.
+    unsafe fn sixteen(&mut self, unit: usize, half: usize, values: __m512i);
+
+    /// Two units, every fourth value each.
+    unsafe fn quads(&mut self, unit: usize, values: [__m512i; 4]);
+}
+
+/// Decodes to a [`Sink`].
+pub(in crate::kernels) struct Int32<S> {
+    c: Constants,
+    q: Quads,
+    carry: __m512i,
+    pub(super) sink: S,
+}
+
+/// What units need.
 #[derive(Clone, Copy)]
-struct Constants {
+pub(in crate::kernels) struct Constants {
     scan: Scan,
+    /// The last 32 bytes.
+    upper: __mmask64,
     /// Interleaves even and odd values.
     low: __m512i,
     high: __m512i,
     /// Factors of the halves of a lane: both, and the upper one.
     both: __m512i,
-    upper: __m512i,
+    second: __m512i,
 }
 
-impl Constants {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    fn new() -> Self {
-        Self {
-            scan: Scan::new(),
-            low: constant(opaque(&const { lanes!(u32, |i| i / 2 + i % 2 * 16) })),
-            high: constant(opaque(&const { lanes!(u32, |i| 8 + i / 2 + i % 2 * 16) })),
-            both: _mm512_set1_epi16(1),
-            upper: _mm512_set1_epi32(0x1_0000),
-        }
-    }
-}
-
-/// Constants of quads of bytes.
+/// What units of quads need.
 #[derive(Clone, Copy)]
 struct Quads {
     masks: [__mmask16; 4],
     moves: [__m512i; 4],
-    last: __m512i,
     /// Factors of one, two, three and four bytes of a lane.
     factors: [__m512i; 4],
+}
+
+impl Constants {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                scan: Scan::new(),
+                upper: opaque(0xffff_ffff_0000_0000),
+                low: constant(opaque(&const { lanes!(u32, |i| i / 2 + i % 2 * 16) })),
+                high: constant(opaque(&const { lanes!(u32, |i| 8 + i / 2 + i % 2 * 16) })),
+                both: _mm512_set1_epi16(1),
+                second: _mm512_set1_epi32(0x1_0000),
+            }
+        }
+    }
 }
 
 /// Lanes that hold the quads from `by` on.
@@ -60,241 +90,250 @@ macro_rules! quads_before {
 }
 
 impl Quads {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn new() -> Self {
-        Self {
-            masks: opaque([quads_from(1), quads_from(2), quads_from(4), quads_from(8)]),
-            moves: [quads_before!(1), quads_before!(2), quads_before!(4), quads_before!(8)],
-            last: opaque(_mm512_set1_epi32(15)),
-            factors: [1, 0x101, 0x1_0101, 0x101_0101].map(|factor| _mm512_set1_epi32(factor)),
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                masks: opaque([quads_from(1), quads_from(2), quads_from(4), quads_from(8)]),
+                moves: [quads_before!(1), quads_before!(2), quads_before!(4), quads_before!(8)],
+                factors: [
+                    _mm512_set1_epi32(1),
+                    _mm512_set1_epi32(0x101),
+                    _mm512_set1_epi32(0x1_0101),
+                    _mm512_set1_epi32(0x101_0101),
+                ],
+            }
         }
     }
-}
 
-/// Multiples of `min_delta`, by one to four.
-#[derive(Clone, Copy)]
-struct MinDelta([__m512i; 4]);
-
-impl MinDelta {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn new(min_delta: i32) -> Self {
-        Self([1, 2, 3, 4].map(|times| _mm512_set1_epi32(min_delta.wrapping_mul(times))))
+    /// The running sums of dealt lanes.
+    #[inline(always)]
+    unsafe fn sums(&self, mut sums: __m512i) -> __m512i {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            for step in 0..4 {
+                let before = _mm512_maskz_permutexvar_epi32(self.masks[step], self.moves[step], sums);
+                sums = _mm512_add_epi32(sums, before);
+            }
+        }
+        sums
     }
 }
 
-/// Widths up to 8: 64 values. A lane holds four of them; their sum is scanned, and the other three go back from it.
-///
-/// # Safety
-/// 64 bytes from `position` on lie in `packed`; `width` is at most 8.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vnni")]
-unsafe fn quads(
-    packed: &[u8],
-    position: usize,
-    width: usize,
-    min_delta: MinDelta,
-    carry: &mut __m512i,
-    c: &Quads,
-    out: &mut [i32; 64],
-) {
-    // SAFETY: the caller's.
-    let (bytes, table) = unsafe { (load(packed, position), NARROW.get_unchecked(width)) };
-    let bytes = _mm512_permutexvar_epi8(constant(&table.quads), bytes);
-    let bytes = _mm512_multishift_epi64_epi8(constant(&table.quads_shifts), bytes);
-    let bytes = _mm512_and_si512(bytes, constant(&table.quads_mask));
-    let [one, two, three, four] = min_delta.0;
-    let fourth = _mm512_dpbusd_epi32(four, bytes, c.factors[3]);
-    let mut sums = fourth;
-    for step in 0..4 {
-        sums = _mm512_add_epi32(sums, _mm512_maskz_permutexvar_epi32(c.masks[step], c.moves[step], sums));
+impl<S: Sink> Int32<S> {
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn new(last: i32, sink: S) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe { Self { c: Constants::new(), q: Quads::new(), carry: _mm512_set1_epi32(last), sink } }
     }
-    let o3 = _mm512_add_epi32(sums, *carry);
-    *carry = _mm512_permutexvar_epi32(c.last, o3);
-    let before = _mm512_sub_epi32(o3, fourth);
-    let o0 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(one, bytes, c.factors[0]));
-    let o1 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(two, bytes, c.factors[1]));
-    let o2 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(three, bytes, c.factors[2]));
-    // Lanes were dealt such that a transposition within 128 bits puts all values in order.
-    let (a0, a1) = (_mm512_unpacklo_epi32(o0, o1), _mm512_unpackhi_epi32(o0, o1));
-    let (b0, b1) = (_mm512_unpacklo_epi32(o2, o3), _mm512_unpackhi_epi32(o2, o3));
-    store(&mut out[..16], _mm512_unpacklo_epi64(a0, b0));
-    store(&mut out[16..32], _mm512_unpackhi_epi64(a0, b0));
-    store(&mut out[32..48], _mm512_unpacklo_epi64(a1, b1));
-    store(&mut out[48..], _mm512_unpackhi_epi64(a1, b1));
-}
 
-/// Stores 32 values of which `pairs` are the sums of two each, and `odd` the second of the two.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn pairs(pairs: __m512i, odd: __m512i, carry: &mut __m512i, c: &Constants, out: &mut [i32; 32]) {
-    let odds = _mm512_add_epi32(c.scan.sums(pairs), *carry);
-    *carry = c.scan.carry(odds);
-    let evens = _mm512_sub_epi32(odds, odd);
-    store(&mut out[..16], _mm512_permutex2var_epi32(evens, c.low, odds));
-    store(&mut out[16..], _mm512_permutex2var_epi32(evens, c.high, odds));
-}
+    #[inline(always)]
+    pub(super) unsafe fn set_last(&mut self, last: i32) {
+        // SAFETY: the features are the caller's.
+        self.carry = unsafe { _mm512_set1_epi32(last) };
+    }
 
-/// Widths up to 15: a lane holds two values, whose sum is a dot product.
-///
-/// # Safety
-/// 64 bytes from `position` on lie in `packed`; `width` is at most 15.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vnni")]
-unsafe fn halves(
-    packed: &[u8],
-    position: usize,
-    width: usize,
-    min_delta: MinDelta,
-    carry: &mut __m512i,
-    c: &Constants,
-    out: &mut [i32; 32],
-) {
-    // SAFETY: the caller's.
-    let (bytes, table) = unsafe { (load(packed, position), NARROW.get_unchecked(width)) };
-    let halves = _mm512_permutexvar_epi8(constant(&table.halves), bytes);
-    let halves = _mm512_multishift_epi64_epi8(constant(&table.halves_shifts), halves);
-    let halves = _mm512_and_si512(halves, constant(&table.halves_mask));
-    let [one, two, ..] = min_delta.0;
-    let sums = _mm512_dpwssd_epi32(two, halves, c.both);
-    let odd = _mm512_dpwssd_epi32(one, halves, c.upper);
-    pairs(sums, odd, carry, c, out);
-}
+    /// The value before the next one.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn last(&self) -> i32 {
+        // SAFETY: the features are the caller's.
+        unsafe { _mm512_cvtsi512_si32(self.carry) }
+    }
 
-/// Widths up to 25: even and odd values in vectors of their own.
-///
-/// # Safety
-/// 64 bytes from `position + 2 * width` on lie in `packed`; `width` is at most 25.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-unsafe fn evens_and_odds(
-    packed: &[u8],
-    position: usize,
-    width: usize,
-    min_delta: MinDelta,
-    carry: &mut __m512i,
-    c: &Constants,
-    out: &mut [i32; 32],
-) {
-    // SAFETY: the caller's.
-    let (even, odd) = unsafe { unpack_evens_and_odds(packed, position, width) };
-    let [one, ..] = min_delta.0;
-    let (even, odd) = (_mm512_add_epi32(even, one), _mm512_add_epi32(odd, one));
-    pairs(_mm512_add_epi32(even, odd), odd, carry, c, out);
-}
-
-/// All widths: 16 values at a time, each from the eight bytes in which it begins.
-///
-/// # Safety
-/// 64 bytes from `position + 2 * width` on lie in `packed`; `width` is at most 32.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
-unsafe fn natural(
-    packed: &[u8],
-    position: usize,
-    width: usize,
-    min_delta: MinDelta,
-    carry: &mut __m512i,
-    c: &Constants,
-    out: &mut [i32; 32],
-) {
-    // SAFETY: the caller's.
-    let table = unsafe { NARROW.get_unchecked(width) };
-    for (half, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+    /// Widths up to 8, two units: a lane holds four values; their sum is scanned, and the other three go back from it.
+    ///
+    /// # Safety
+    /// As [`unpack_bytes`].
+    #[inline(always)]
+    unsafe fn quads(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
         // SAFETY: the caller's.
-        let bytes = unsafe { load(packed, position + 2 * width * half) };
-        let low = _mm512_permutexvar_epi8(constant(&table.natural), bytes);
-        let high = _mm512_permutexvar_epi8(constant(&table.natural_high), bytes);
-        let values = _mm512_shrdv_epi32(low, high, constant(&table.natural_shifts));
-        let values = _mm512_add_epi32(_mm512_and_si512(values, constant(&table.mask)), min_delta.0[0]);
-        let sums = _mm512_add_epi32(c.scan.sums(values), *carry);
-        *carry = c.scan.carry(sums);
-        store(out, sums);
-    }
-}
-
-/// Width 0.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq")]
-fn progression(min_delta: i32, carry: &mut __m512i, c: &Constants, out: &mut [i32]) {
-    let counts = constant(&const { lanes!(u32, |i| i + 1) });
-    let mut values = _mm512_add_epi32(*carry, _mm512_mullo_epi32(_mm512_set1_epi32(min_delta), counts));
-    let step = _mm512_set1_epi32(min_delta.wrapping_mul(16));
-    for out in out.as_chunks_mut::<16>().0 {
-        store(out, values);
-        *carry = values;
-        values = _mm512_add_epi32(values, step);
-    }
-    *carry = c.scan.carry(*carry);
-}
-
-/// Whole blocks: see [`Lane::decode_blocks`](crate::kernels::Lane::decode_blocks).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi2")]
-pub(crate) fn decode_blocks(
-    page: &[u8],
-    position: &mut usize,
-    values_per_miniblock: usize,
-    last: &mut i32,
-    out: &mut [i32],
-) -> usize {
-    match values_per_miniblock {
-        32 => blocks::<1, 128>(page, position, last, out),
-        64 => blocks::<2, 256>(page, position, last, out),
-        _ => 0,
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vnni,bmi2")]
-fn blocks<const UNITS: usize, const BLOCK: usize>(
-    page: &[u8],
-    position: &mut usize,
-    last: &mut i32,
-    out: &mut [i32],
-) -> usize {
-    let c = Constants::new();
-    let q = Quads::new();
-    let mut carry = _mm512_set1_epi32(*last);
-    let mut done = 0;
-    for out in out.as_chunks_mut::<BLOCK>().0 {
-        let Some(header) = Header::read(page, *position) else { break };
-        let widths = header.widths;
-        let largest = largest(widths);
-        let bytes = 4 * UNITS * sum(widths);
-        if largest > 32 || page.len() - header.end < bytes + SLACK {
-            break;
-        }
-        let min_delta = MinDelta::new(header.min_delta as i32);
-        let mut at = header.end;
-        *position = at + bytes;
-        macro_rules! units {
-            ($unit:ident) => {
-                for (unit, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-                    let width = (widths >> (8 * (unit / UNITS)) & 0xff) as usize;
-                    // SAFETY: the widths are at most the largest, and a slack is left after the block.
-                    unsafe { $unit(page, at, width, min_delta, &mut carry, &c, out) };
-                    at += 4 * width;
-                }
+        unsafe {
+            let factors = &self.q.factors;
+            let [one, two, three, four] = *min_delta;
+            let bytes = if S::DEALT {
+                unpack_bytes::<true>(packed, at, width)
+            } else {
+                unpack_bytes::<false>(packed, at, width)
             };
+            let fourth = _mm512_dpbusd_epi32(four, bytes, factors[3]);
+            let sums = if S::DEALT { self.q.sums(fourth) } else { self.c.scan.sums(fourth) };
+            let o3 = _mm512_add_epi32(sums, self.carry);
+            self.carry = self.c.scan.carry(o3);
+            let before = _mm512_sub_epi32(o3, fourth);
+            let o0 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(one, bytes, factors[0]));
+            let o1 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(two, bytes, factors[1]));
+            let o2 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(three, bytes, factors[2]));
+            self.sink.quads(unit, [o0, o1, o2, o3]);
         }
-        let uniform = widths == (widths & 0xff) * 0x101_0101;
-        match largest {
-            0 => progression(header.min_delta as i32, &mut carry, &c, out),
-            1..=8 if uniform => {
-                let width = (widths & 0xff) as usize;
-                for out in out.as_chunks_mut::<64>().0 {
-                    // SAFETY: as above.
-                    unsafe { quads(page, at, width, min_delta, &mut carry, &q, out) };
-                    at += 8 * width;
+    }
+
+    /// A unit of which `pairs` are the sums of two deltas each, and `odd` the second of the two.
+    #[inline(always)]
+    unsafe fn pairs(&mut self, pairs: __m512i, odd: __m512i, unit: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let odds = _mm512_add_epi32(self.c.scan.sums(pairs), self.carry);
+            self.carry = self.c.scan.carry(odds);
+            self.sink.pairs(unit, _mm512_sub_epi32(odds, odd), odds, &self.c);
+        }
+    }
+
+    /// Widths up to 15: a lane holds two values, whose sum is a dot product.
+    ///
+    /// # Safety
+    /// As [`unpack_halves`].
+    #[inline(always)]
+    unsafe fn halves(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let halves = unpack_halves(packed, at, width);
+            let sums = _mm512_dpwssd_epi32(min_delta[1], halves, self.c.both);
+            let odd = _mm512_dpwssd_epi32(min_delta[0], halves, self.c.second);
+            self.pairs(sums, odd, unit);
+        }
+    }
+
+    /// Widths up to 25: even and odd values in vectors of their own.
+    ///
+    /// # Safety
+    /// As [`unpack_evens_and_odds`].
+    #[inline(always)]
+    unsafe fn evens_and_odds(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let (even, odd) = unpack_evens_and_odds(packed, at, width, self.c.upper);
+            let (even, odd) = (_mm512_add_epi32(even, min_delta[0]), _mm512_add_epi32(odd, min_delta[0]));
+            self.pairs(_mm512_add_epi32(even, odd), odd, unit);
+        }
+    }
+
+    /// All widths: 16 values at a time.
+    ///
+    /// # Safety
+    /// As [`unpack_16`] for both halves.
+    #[inline(always)]
+    unsafe fn natural(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            for half in 0..2 {
+                let deltas = unpack_16::<true>(packed, at + 2 * width * half, width);
+                let deltas = _mm512_add_epi32(deltas, min_delta[0]);
+                let values = _mm512_add_epi32(self.c.scan.sums(deltas), self.carry);
+                self.carry = self.c.scan.carry(values);
+                self.sink.sixteen(unit, half, values);
+            }
+        }
+    }
+
+    /// Width 0.
+    #[inline(always)]
+    unsafe fn progression(&mut self, min_delta: i32, units: std::ops::Range<usize>) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let counts = constant(&const { lanes!(u32, |i| i + 1) });
+            let mut values = _mm512_add_epi32(self.carry, _mm512_mullo_epi32(_mm512_set1_epi32(min_delta), counts));
+            let step = _mm512_set1_epi32(min_delta.wrapping_mul(16));
+            for unit in units {
+                for half in 0..2 {
+                    self.sink.sixteen(unit, half, values);
+                    self.carry = values;
+                    values = _mm512_add_epi32(values, step);
                 }
             }
-            1..=15 => units!(halves),
-            16..=25 => units!(evens_and_odds),
-            _ => units!(natural),
+            self.carry = self.c.scan.carry(self.carry);
         }
-        done += BLOCK;
     }
-    *last = _mm512_cvtsi512_si32(carry);
-    done
+}
+
+impl<S: Sink> Engine for Int32<S> {
+    const MAX_WIDTH: u32 = 32;
+    const CLASSES: usize = 5;
+
+    #[inline(always)]
+    fn class(widths: u32, largest: usize) -> usize {
+        match largest {
+            0 => 0,
+            1..=8 if are_equal(widths) => 1,
+            1..=15 => 2,
+            16..=25 => 3,
+            _ => 4,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        let min_delta = batch.min_delta as i32;
+        // SAFETY: the caller's.
+        unsafe {
+            let multiples = &[1, 2, 3, 4].map(|times| min_delta.wrapping_mul(times));
+            let multiples = &[
+                _mm512_set1_epi32(multiples[0]),
+                _mm512_set1_epi32(multiples[1]),
+                _mm512_set1_epi32(multiples[2]),
+                _mm512_set1_epi32(multiples[3]),
+            ];
+            let mut at = batch.at;
+            macro_rules! units {
+                ($unit:ident) => {
+                    for miniblock in 0..batch.miniblocks {
+                        let width = batch.width(miniblock);
+                        for unit in 0..batch.units {
+                            self.$unit(packed, at, width, multiples, batch.done + miniblock * batch.units + unit);
+                            at += UNIT / 8 * width;
+                        }
+                    }
+                };
+            }
+            let width = batch.width(0);
+            match CLASS {
+                0 => self.progression(min_delta, batch.range()),
+                1 if batch.miniblocks == 4 => {
+                    for unit in batch.range().step_by(2) {
+                        self.quads(packed, at, width, multiples, unit);
+                        at += UNIT / 4 * width;
+                    }
+                }
+                1 | 2 => units!(halves),
+                3 => units!(evens_and_odds),
+                _ => units!(natural),
+            }
+        }
+    }
+}
+
+impl Sink for Store<'_, i32> {
+    const DEALT: bool = true;
+
+    #[inline(always)]
+    unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, c: &Constants) {
+        let out = self.unit(unit);
+        // SAFETY: the features are the caller's.
+        unsafe {
+            store(&mut out[..16], _mm512_permutex2var_epi32(evens, c.low, odds));
+            store(&mut out[16..], _mm512_permutex2var_epi32(evens, c.high, odds));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sixteen(&mut self, unit: usize, half: usize, values: __m512i) {
+        // SAFETY: the features are the caller's.
+        unsafe { store(&mut self.unit(unit)[16 * half..][..16], values) }
+    }
+
+    #[inline(always)]
+    unsafe fn quads(&mut self, unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            // Lanes were dealt such that a transposition within 128 bits puts all values in order.
+            let (a0, a1) = (_mm512_unpacklo_epi32(o0, o1), _mm512_unpackhi_epi32(o0, o1));
+            let (b0, b1) = (_mm512_unpacklo_epi32(o2, o3), _mm512_unpackhi_epi32(o2, o3));
+            let out = self.unit(unit);
+            store(&mut out[..16], _mm512_unpacklo_epi64(a0, b0));
+            store(&mut out[16..], _mm512_unpackhi_epi64(a0, b0));
+            let out = self.unit(unit + 1);
+            store(&mut out[..16], _mm512_unpacklo_epi64(a1, b1));
+            store(&mut out[16..], _mm512_unpackhi_epi64(a1, b1));
+        }
+    }
 }

@@ -23,10 +23,13 @@ pub(super) struct Narrow {
     pub(super) halves: Bytes,
     pub(super) halves_shifts: Bytes,
     pub(super) halves_mask: Bytes,
-    /// 64 values up to 8 bits in the bytes of lanes: lane `4 * i + j` holds the values from `16 * j + 4 * i` on.
-    pub(super) quads: Bytes,
-    pub(super) quads_shifts: Bytes,
-    pub(super) quads_mask: Bytes,
+    /// 64 values up to 8 bits in the bytes of lanes.
+    pub(super) bytes: Bytes,
+    pub(super) bytes_shifts: Bytes,
+    pub(super) bytes_mask: Bytes,
+    /// The same, dealt: lane `4 * i + j` holds the four values from `16 * j + 4 * i` on.
+    pub(super) dealt: Bytes,
+    pub(super) dealt_shifts: Bytes,
 }
 
 /// Constants to unpack one width up to 64 into 64-bit lanes.
@@ -90,9 +93,11 @@ const fn narrow_tables() -> [Narrow; 33] {
         halves: NONE,
         halves_shifts: NONE,
         halves_mask: NONE,
-        quads: NONE,
-        quads_shifts: NONE,
-        quads_mask: NONE,
+        bytes: NONE,
+        bytes_shifts: NONE,
+        bytes_mask: NONE,
+        dealt: NONE,
+        dealt_shifts: NONE,
     }; 33];
     let mut w = 0;
     while w <= 32 {
@@ -112,9 +117,11 @@ const fn narrow_tables() -> [Narrow; 33] {
             table.halves_mask = lanes!(u16, |_i| mask);
         }
         if w <= 8 {
-            table.quads = lanes!(u8, |i| at(quad(i / 4) * 4 * w, i % 4));
-            table.quads_shifts = lanes!(u8, |i| (i / 4 % 2 * 32 + quad(i / 4) * 4 * w % 8 + i % 4 * w) % 64);
-            table.quads_mask = lanes!(u8, |_i| mask);
+            table.bytes = lanes!(u8, |i| at(i / 4 * 4 * w, i % 4));
+            table.bytes_shifts = lanes!(u8, |i| (i / 4 % 2 * 32 + i / 4 * 4 * w % 8 + i % 4 * w) % 64);
+            table.bytes_mask = lanes!(u8, |_i| mask);
+            table.dealt = lanes!(u8, |i| at(quad(i / 4) * 4 * w, i % 4));
+            table.dealt_shifts = lanes!(u8, |i| (i / 4 % 2 * 32 + quad(i / 4) * 4 * w % 8 + i % 4 * w) % 64);
         }
         w += 1;
     }

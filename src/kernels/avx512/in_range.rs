@@ -1,0 +1,220 @@
+//! Verdicts on values, which go nowhere else.
+//!
+//! What is decoded are distances from the lower bound, so that one unsigned comparison with the span of the range decides
+//! both bounds.
+
+use super::*;
+use crate::kernels::delta::{Batch, Engine, UNIT, Verdicts};
+
+/// Compares INT32 with a range.
+pub(in crate::kernels) struct InRange32<'a> {
+    low: i32,
+    distances: Int32<Distances32<'a>>,
+}
+
+impl<'a> InRange32<'a> {
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn new(last: i32, low: i32, high: i32, verdicts: Verdicts<'a>) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let sink = Distances32 { span: _mm512_set1_epi32(high.wrapping_sub(low)), half: 0, verdicts };
+            Self { low, distances: Int32::new(last.wrapping_sub(low), sink) }
+        }
+    }
+
+    /// Writes the last word, and returns the value before the next one.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn finish(self) -> i32 {
+        // SAFETY: the features are the caller's.
+        let last = unsafe { self.distances.last() };
+        self.distances.sink.verdicts.finish();
+        last.wrapping_add(self.low)
+    }
+}
+
+impl Engine for InRange32<'_> {
+    const MAX_WIDTH: u32 = 32;
+    const CLASSES: usize = Int32::<Distances32<'_>>::CLASSES;
+
+    #[inline(always)]
+    fn class(widths: u32, largest: usize) -> usize {
+        Int32::<Distances32<'_>>::class(widths, largest)
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        // SAFETY: the caller's.
+        unsafe { self.distances.batch::<CLASS>(packed, batch) }
+    }
+}
+
+/// Compares distances from the lower bound of a range with its span.
+struct Distances32<'a> {
+    span: __m512i,
+    half: u32,
+    verdicts: Verdicts<'a>,
+}
+
+impl Distances32<'_> {
+    #[inline(always)]
+    unsafe fn holds(&self, values: __m512i) -> __mmask16 {
+        // SAFETY: the features are the caller's.
+        unsafe { _mm512_cmple_epu32_mask(values, self.span) }
+    }
+}
+
+impl int32::Sink for Distances32<'_> {
+    const DEALT: bool = false;
+
+    #[inline(always)]
+    unsafe fn pairs(&mut self, _unit: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            // The sign bits of the halves of lanes: together they are cheaper than bits that are spread one by one.
+            let verdicts = _mm512_maskz_set1_epi32(self.holds(evens), 0x8000);
+            let upper = _mm512_set1_epi32(i32::MIN);
+            let verdicts = _mm512_mask_or_epi32(verdicts, self.holds(odds), verdicts, upper);
+            self.verdicts.push(_mm512_movepi16_mask(verdicts));
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sixteen(&mut self, _unit: usize, half: usize, values: __m512i) {
+        // SAFETY: the features are the caller's.
+        let verdicts = u32::from(unsafe { self.holds(values) });
+        if half == 0 {
+            self.half = verdicts;
+        } else {
+            self.verdicts.push(self.half | verdicts << 16);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn quads(&mut self, _unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            // As above, of bytes.
+            let or = |verdicts, values, sign| {
+                _mm512_mask_or_epi32(verdicts, self.holds(values), verdicts, _mm512_set1_epi32(sign))
+            };
+            let verdicts = _mm512_maskz_set1_epi32(self.holds(o0), 0x80);
+            let verdicts = or(or(or(verdicts, o1, 0x8000), o2, 0x80_0000), o3, i32::MIN);
+            self.verdicts.push_word(_mm512_movepi8_mask(verdicts));
+        }
+    }
+}
+
+/// Compares INT64 with a range: in lanes of 32 bits where all values of a batch lie within 2^32, as its header tells.
+pub(in crate::kernels) struct InRange64<'a> {
+    low: i64,
+    high: i64,
+    /// The value before the next one.
+    last: i64,
+    narrow: Int32<Distances32<'a>>,
+    wide: Int64<Distances64<'a>>,
+}
+
+impl<'a> InRange64<'a> {
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn new(last: i64, low: i64, high: i64, verdicts: Verdicts<'a>) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let span = _mm512_set1_epi64(high.wrapping_sub(low));
+            let wide = Distances64 { span, unit: 0, verdicts: Verdicts::default() };
+            let narrow = Distances32 { span: _mm512_setzero_si512(), half: 0, verdicts };
+            Self { low, high, last, narrow: Int32::new(0, narrow), wide: Int64::new(0, wide) }
+        }
+    }
+
+    /// Writes the last word, and returns the value before the next one.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn finish(self) -> i64 {
+        self.narrow.sink.verdicts.finish();
+        self.last
+    }
+
+    /// The range within which the values of `batch` lie, where its size is less than 2^32.
+    #[inline(always)]
+    fn bounds(&self, batch: &Batch) -> Option<(i64, u32)> {
+        let count = (batch.miniblocks * batch.units * UNIT) as i64;
+        // Wider sums may wrap.
+        let min_delta = i64::from(i32::try_from(batch.min_delta).ok()?);
+        let max_delta = min_delta + (1 << batch.largest()) - 1;
+        let (down, up) = (count * min_delta.min(0), count * max_delta.max(0));
+        let lowest = self.last.checked_add(down)?;
+        lowest.checked_add(up - down)?;
+        Some((lowest, u32::try_from(up - down).ok()?))
+    }
+}
+
+impl Engine for InRange64<'_> {
+    const MAX_WIDTH: u32 = 64;
+    /// So that the bounds of a batch do not overflow.
+    const MAX_UNITS: usize = 256;
+    const CLASSES: usize = 7;
+
+    #[inline(always)]
+    fn class(widths: u32, largest: usize) -> usize {
+        match Int32::<Distances32<'_>>::class(widths, largest) {
+            narrow if largest <= 25 => narrow,
+            _ => 1 + Int64::<Distances64<'_>>::class(widths, largest),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        if CLASS <= 3
+            && let Some((lowest, size)) = self.bounds(&batch)
+        {
+            let distance = |bound: i64| bound.saturating_sub(lowest);
+            // In the terms of what lies between the bounds of the batch; an empty range is one that no value is in.
+            let (low, high) = (distance(self.low).max(0), distance(self.high).min(size.into()));
+            let (low, span) = if low <= high { (low as u32, (high - low) as u32) } else { (size.wrapping_add(1), 0) };
+            let last = (self.last.wrapping_sub(lowest) as u32).wrapping_sub(low);
+            // SAFETY: the caller's.
+            unsafe {
+                self.narrow.set_last(last.cast_signed());
+                self.narrow.sink.span = _mm512_set1_epi32(span.cast_signed());
+                self.narrow.batch::<CLASS>(packed, batch);
+                let last = self.narrow.last().cast_unsigned().wrapping_add(low);
+                self.last = lowest + i64::from(last);
+            }
+            return;
+        }
+        let verdicts = std::mem::take(&mut self.narrow.sink.verdicts);
+        // SAFETY: the caller's.
+        unsafe {
+            self.wide.sink.verdicts = verdicts;
+            self.wide.set_last(self.last.wrapping_sub(self.low));
+            match CLASS {
+                0 => self.wide.batch::<0>(packed, batch),
+                1 | 2 => self.wide.batch::<1>(packed, batch),
+                3 => self.wide.batch::<2>(packed, batch),
+                4 => self.wide.batch::<3>(packed, batch),
+                5 => self.wide.batch::<4>(packed, batch),
+                _ => self.wide.batch::<5>(packed, batch),
+            }
+            self.last = self.wide.last().wrapping_add(self.low);
+        }
+        self.narrow.sink.verdicts = std::mem::take(&mut self.wide.sink.verdicts);
+    }
+}
+
+/// Compares distances from the lower bound of a range with its span.
+struct Distances64<'a> {
+    span: __m512i,
+    unit: u32,
+    verdicts: Verdicts<'a>,
+}
+
+impl int64::Sink for Distances64<'_> {
+    #[inline(always)]
+    unsafe fn eight(&mut self, _unit: usize, quarter: usize, values: __m512i) {
+        // SAFETY: the features are the caller's.
+        let verdicts = unsafe { _mm512_cmple_epu64_mask(values, self.span) };
+        self.unit = if quarter == 0 { verdicts.into() } else { self.unit | u32::from(verdicts) << (8 * quarter) };
+        if quarter == 3 {
+            self.verdicts.push(self.unit);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! DELTA_BINARY_PACKED: the walk over blocks, which is the same for all, and what is done with the packed deltas.
+//!
+//! [`feed`] walks over headers and hands batches of packed deltas to an [`Engine`]: one that decodes, or adds up, or compares,
+//! in the language of one instruction set. It checks what the engines rely on.
+
+mod portable;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod verdicts;
+
+pub(super) use portable::{Portable, PortableInRange, PortableSum, Runs, decode, sum};
+pub(super) use stream::feed;
+pub use stream::{Blocks, Stream};
+pub(super) use verdicts::Verdicts;
+
+/// Values that are decoded together: 32 values of any width are whole bytes, and miniblocks are multiples of 32.
+pub const UNIT: usize = 32;
+
+/// Miniblocks of one block that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Batch {
+    /// Where the packed deltas begin.
+    pub(super) at: usize,
+    /// The width of each miniblock, a byte each, the first one lowest.
+    pub(super) widths: u32,
+    /// At most 4.
+    pub(super) miniblocks: usize,
+    /// Units in each miniblock.
+    pub(super) units: usize,
+    pub(super) min_delta: i64,
+    /// Units before the batch.
+    pub(super) done: usize,
+}
+
+impl Batch {
+    /// Width of a miniblock.
+    #[inline(always)]
+    pub(super) fn width(&self, miniblock: usize) -> usize {
+        (self.widths >> (8 * miniblock) & 0xff) as usize
+    }
+
+    /// The largest width.
+    #[inline(always)]
+    pub(super) fn largest(&self) -> usize {
+        let [a, b, c, d] = self.widths.to_le_bytes();
+        a.max(b).max(c.max(d)).into()
+    }
+
+    /// Bytes of all packed deltas.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.widths.to_le_bytes().into_iter().map(usize::from).sum::<usize>() * (UNIT / 8 * self.units)
+    }
+
+    /// The packed deltas of miniblocks of equal width that follow each other.
+    #[inline(always)]
+    pub(super) fn runs<'a>(&self, packed: &'a [u8]) -> impl Iterator<Item = (usize, Run<'a>)> {
+        let mut rest = &packed[self.at..];
+        let mut miniblock = 0;
+        std::iter::from_fn(move || {
+            let width = (miniblock < self.miniblocks).then(|| self.width(miniblock))?;
+            let first = miniblock;
+            while miniblock < self.miniblocks && self.width(miniblock) == width {
+                miniblock += 1;
+            }
+            let units = (miniblock - first) * self.units;
+            let bytes;
+            (bytes, rest) = rest.split_at(units * UNIT / 8 * width);
+            Some((width, Run { units, bytes }))
+        })
+    }
+
+    /// All units of the batch among those of the call.
+    #[inline(always)]
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.done..self.done + self.miniblocks * self.units
+    }
+}
+
+/// Whether four widths are equal.
+#[inline(always)]
+pub(super) fn are_equal(widths: u32) -> bool {
+    widths == (widths & 0xff) * 0x101_0101
+}
+
+/// Packed deltas of one width.
+pub(super) struct Run<'a> {
+    pub(super) units: usize,
+    pub(super) bytes: &'a [u8],
+}
+
+/// What is done with packed deltas.
+pub(super) trait Engine {
+    /// The largest width it takes.
+    const MAX_WIDTH: u32;
+    /// Units of a batch that it takes at most.
+    const MAX_UNITS: usize = usize::MAX;
+    /// Whether a batch takes no longer than to find the next one.
+    const IS_SHORT: bool = false;
+
+    /// Number of classes, at most 7.
+    const CLASSES: usize;
+
+    /// The class of a batch, by its widths and the largest of them: each has a loop of its own.
+    fn class(widths: u32, largest: usize) -> usize;
+
+    /// Takes the next batch.
+    ///
+    /// # Safety
+    /// `CLASS` is that of its widths; widths are at most `MAX_WIDTH`; the packed deltas begin at `batch.at` in `packed`, and [`SLACK`] bytes follow them;
+    /// the processor has the features of the instruction set.
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch);
+}
+
+/// Where decoded values go: to the units of `out`, and one after them to the overhang.
+pub(super) struct Store<'a, T> {
+    pub(super) out: &'a mut [[T; UNIT]],
+    pub(super) overhang: &'a mut [T; UNIT],
+}
+
+impl<T> Store<'_, T> {
+    #[inline(always)]
+    pub(super) fn unit(&mut self, unit: usize) -> &mut [T; UNIT] {
+        match self.out.get_mut(unit) {
+            Some(out) => out,
+            None => self.overhang,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Units by the compiler: an instance for each width, which it vectorises.
+
+use super::{Batch, Engine, Store, UNIT, Verdicts};
+use crate::kernels::Lane;
+use crate::kernels::compare::in_range;
+use crate::kernels::tools;
+use crate::kernels::unpack::{load, unpack8};
+
+/// Decodes packed deltas of one width: `min_delta` and the value before them are given, the last value is returned. They are
+/// a multiple of 8.
+pub(in crate::kernels) type Decode<T> = fn(&[u8], T, T, &mut [T]) -> T;
+
+/// Adds up packed deltas of one width, modulo 2^64: a number of them that is a multiple of 32.
+pub(in crate::kernels) type Sum = fn(&[u8], usize) -> u64;
+
+/// The instances for all widths.
+pub(in crate::kernels) struct Runs<T: 'static> {
+    pub(in crate::kernels) decode: &'static [Decode<T>],
+    pub(in crate::kernels) sum: &'static [Sum],
+}
+
+/// Decodes to units.
+pub(in crate::kernels) struct Portable<'a, T: 'static> {
+    runs: &'static Runs<T>,
+    last: T,
+    store: Store<'a, T>,
+}
+
+impl<'a, T: Lane> Portable<'a, T> {
+    #[inline(always)]
+    pub(in crate::kernels) fn new(runs: &'static Runs<T>, last: T, store: Store<'a, T>) -> Self {
+        Self { runs, last, store }
+    }
+
+    /// The value before the next one.
+    #[inline(always)]
+    pub(in crate::kernels) fn last(&self) -> T {
+        self.last
+    }
+}
+
+impl<T: Lane> Engine for Portable<'_, T> {
+    const MAX_WIDTH: u32 = T::BITS;
+    const CLASSES: usize = 1;
+
+    #[inline(always)]
+    fn class(_: u32, _: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        let min_delta = T::wrap(batch.min_delta);
+        let mut units = batch.range();
+        for (width, packed) in batch.runs(packed) {
+            let decode = self.runs.decode[width];
+            let now = units.start..units.start + packed.units;
+            units.start = now.end;
+            match self.store.out.get_mut(now.clone()) {
+                Some(out) => self.last = decode(packed.bytes, min_delta, self.last, out.as_flattened_mut()),
+                None => {
+                    for (index, unit) in now.enumerate() {
+                        let packed = &packed.bytes[index * UNIT / 8 * width..];
+                        self.last = decode(packed, min_delta, self.last, self.store.unit(unit));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Compares decoded values with a range.
+pub(in crate::kernels) struct PortableInRange<'a, T: 'static> {
+    runs: &'static Runs<T>,
+    last: T,
+    low: T,
+    high: T,
+    verdicts: Verdicts<'a>,
+}
+
+impl<'a, T: Lane> PortableInRange<'a, T> {
+    #[inline(always)]
+    pub(in crate::kernels) fn new(runs: &'static Runs<T>, last: T, low: T, high: T, verdicts: Verdicts<'a>) -> Self {
+        Self { runs, last, low, high, verdicts }
+    }
+
+    /// Writes the last word, and returns the value before the next one.
+    #[inline(always)]
+    pub(in crate::kernels) fn finish(self) -> T {
+        self.verdicts.finish();
+        self.last
+    }
+}
+
+impl<T: Lane> Engine for PortableInRange<'_, T> {
+    const MAX_WIDTH: u32 = T::BITS;
+    const CLASSES: usize = 1;
+
+    #[inline(always)]
+    fn class(_: u32, _: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        let min_delta = T::wrap(batch.min_delta);
+        let mut values = [T::default(); 2 * UNIT];
+        for (width, run) in batch.runs(packed) {
+            for unit in (0..run.units).step_by(2) {
+                let count = (run.units - unit).min(2) * UNIT;
+                let packed = &run.bytes[unit * UNIT / 8 * width..];
+                self.last = self.runs.decode[width](packed, min_delta, self.last, &mut values[..count]);
+                let mut word = [0];
+                in_range::<T, tools::Portable>(&values[..count], self.low, self.high, &mut word);
+                if count == UNIT { self.verdicts.push(word[0] as u32) } else { self.verdicts.push_word(word[0]) }
+            }
+        }
+    }
+}
+
+/// Adds up deltas.
+pub(in crate::kernels) struct PortableSum<T: 'static> {
+    runs: &'static Runs<T>,
+    total: T,
+}
+
+impl<T: Lane> PortableSum<T> {
+    #[inline(always)]
+    pub(in crate::kernels) fn new(runs: &'static Runs<T>) -> Self {
+        Self { runs, total: T::default() }
+    }
+
+    /// The sum, modulo 2^32 or 2^64.
+    #[inline(always)]
+    pub(in crate::kernels) fn total(&self) -> T {
+        self.total
+    }
+}
+
+impl<T: Lane> Engine for PortableSum<T> {
+    const MAX_WIDTH: u32 = T::BITS;
+    const CLASSES: usize = 1;
+
+    #[inline(always)]
+    fn class(_: u32, _: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
+        let units = batch.miniblocks * batch.units;
+        let min_deltas = T::wrap(batch.min_delta).mul(T::wrap((units * UNIT) as i64));
+        self.total = self.total.add(min_deltas);
+        for (width, packed) in batch.runs(packed) {
+            self.total = self.total.add(T::truncate(self.runs.sum[width](packed.bytes, packed.units * UNIT)));
+        }
+    }
+}
+
+#[inline(always)]
+pub(in crate::kernels) fn decode<T: Lane, const W: usize>(
+    packed: &[u8],
+    min_delta: T,
+    mut last: T,
+    out: &mut [T],
+) -> T {
+    if W == 0 {
+        return progression(min_delta, last, out);
+    }
+    let packed = &packed[..out.len() / 8 * W];
+    for (packed, out) in packed.chunks_exact(W).zip(out.as_chunks_mut::<8>().0) {
+        let deltas = unpack8::<W>(packed);
+        for (slot, delta) in out.iter_mut().zip(deltas) {
+            // The inner sum is off the chain from value to value, which is then one addition long.
+            last = last.add(min_delta.add(T::truncate(delta)));
+            *slot = last;
+        }
+    }
+    last
+}
+
+/// Width 0: an arithmetic progression.
+#[inline(always)]
+fn progression<T: Lane>(step: T, last: T, out: &mut [T]) -> T {
+    let mut next = last;
+    for slot in out {
+        next = next.add(step);
+        *slot = next;
+    }
+    next
+}
+
+/// The sum of `count` packed values, modulo 2^64.
+///
+/// Up to 16 bits, values are added several at a time inside of a word: the even ones and the odd ones apart, so that each
+/// has twice its width to grow into, which is enough for the 32 values of a group.
+#[inline(always)]
+pub(in crate::kernels) fn sum<const W: usize>(packed: &[u8], count: usize) -> u64 {
+    if W == 0 {
+        return 0;
+    }
+    let packed = &packed[..count / 8 * W];
+    let groups = packed.chunks_exact(UNIT / 8 * W);
+    match W {
+        1 => groups.map(|group| u64::from(word(group).count_ones())).sum(),
+        2 => groups.map(sum_of_pairs).sum(),
+        3..=8 => groups.map(sum_of_eights::<W>).sum(),
+        9..=16 => groups.map(sum_of_fours::<W>).sum(),
+        _ => {
+            let mut sums = [0u64; 8];
+            for packed in packed.chunks_exact(W) {
+                for (sum, delta) in sums.iter_mut().zip(unpack8::<W>(packed)) {
+                    *sum = sum.wrapping_add(delta);
+                }
+            }
+            sums.into_iter().fold(0, u64::wrapping_add)
+        }
+    }
+}
+
+/// A mask of every second one of `count` fields of `width` bits.
+const fn every_second(width: usize, count: usize) -> u64 {
+    let mut mask = 0;
+    let mut index = 0;
+    // A kernel is compiled for widths that it is not called with, too.
+    while index < count && width > 0 && (index + 1) * width <= 64 {
+        mask |= (u64::MAX >> (64 - width)) << (index * width);
+        index += 2;
+    }
+    mask
+}
+
+/// Up to 8 bytes as a word.
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// 32 values of 2 bits.
+#[inline(always)]
+fn sum_of_pairs(group: &[u8]) -> u64 {
+    let word = word(group);
+    let nibbles = (word & every_second(2, 32)) + (word >> 2 & every_second(2, 32));
+    let bytes = (nibbles & every_second(4, 16)) + (nibbles >> 4 & every_second(4, 16));
+    // At most 96: the bytes' sum is the highest byte of this product.
+    bytes.wrapping_mul(0x0101_0101_0101_0101) >> 56
+}
+
+/// 32 values of 3 to 8 bits, 8 in a word.
+#[inline(always)]
+fn sum_of_eights<const W: usize>(group: &[u8]) -> u64 {
+    let mask = const { every_second(W, 8) };
+    let mut twos = 0;
+    for bytes in group.chunks_exact(W) {
+        let word = word(bytes);
+        twos += (word & mask) + (word >> W & mask);
+    }
+    let mask = const { every_second(2 * W, 4) };
+    let fours = (twos & mask) + (twos >> (2 * W) & mask);
+    (fours & every_second(4 * W, 1)) + (fours >> (4 * W))
+}
+
+/// 32 values of 9 to 16 bits, 4 in a word.
+#[inline(always)]
+fn sum_of_fours<const W: usize>(group: &[u8]) -> u64 {
+    let mask = const { every_second(W, 4) };
+    let mut twos = 0;
+    for index in 0..UNIT / 4 {
+        // Half of the fours start in the middle of a byte.
+        let bit = index * 4 * W;
+        let start = (bit / 8).min(4 * W - 8);
+        let word = load(group, start) >> (bit - 8 * start);
+        twos += (word & mask) + (word >> W & mask);
+    }
+    let mask = const { every_second(2 * W, 1) };
+    (twos & mask) + (twos >> (2 * W) & mask)
+}

@@ -1,0 +1,373 @@
+//! The walk over a stream: headers, whole blocks, parts of them, and the end of the page.
+
+use super::{Batch, Engine, UNIT};
+use crate::kernels::Lane;
+
+/// Bytes past packed values that an [`Engine`] may load.
+pub(in crate::kernels) const SLACK: usize = 64;
+
+/// The unit that does not fit before the slack, and the header of a block, are no longer than this.
+const TAIL: usize = SLACK + UNIT / 8 * 64 + 16;
+
+/// A DELTA_BINARY_PACKED stream between two calls: plain data, which stand at a whole unit.
+#[derive(Debug, Clone)]
+pub struct Stream<T> {
+    /// Where in the page, and in which block.
+    pub blocks: Blocks,
+    /// The value before the next delta.
+    pub last: T,
+    /// Decoded values that nobody took yet: the last `held` ones, after the stream's end the padding.
+    pub overhang: [T; UNIT],
+    /// How many they are.
+    pub held: usize,
+}
+
+/// A position among blocks and miniblocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Blocks {
+    /// Deltas that are left of the stream, by its header's word.
+    pub deltas: usize,
+    /// The shape of all blocks.
+    pub miniblocks_per_block: usize,
+    /// The shape of all blocks.
+    pub values_per_miniblock: usize,
+    /// Of the present block.
+    pub min_delta: i64,
+    /// Where the bit widths of the miniblocks that follow in the present block begin.
+    pub widths: usize,
+    /// Where they end.
+    pub widths_end: usize,
+    /// Where the packed deltas that follow are, or the next block.
+    pub position: usize,
+    /// Of the present miniblock.
+    pub bit_width: u32,
+    /// Deltas that are left of the present miniblock, those of the padding included.
+    pub left: usize,
+}
+
+impl<T: Lane> Default for Stream<T> {
+    fn default() -> Self {
+        Self { blocks: Blocks::default(), last: T::default(), overhang: [T::default(); UNIT], held: 0 }
+    }
+}
+
+impl<T: Lane> Stream<T> {
+    /// Holds `values`, at most [`UNIT`] of them, which come before the next delta.
+    ///
+    /// # Panics
+    /// They are more.
+    pub fn hold(&mut self, values: &[T]) {
+        self.overhang[UNIT - values.len()..].copy_from_slice(values);
+        self.held = values.len();
+    }
+
+    /// Moves held values to the front of `out`, and returns their number.
+    #[inline]
+    pub fn take_held(&mut self, out: &mut [T]) -> usize {
+        let count = self.held.min(out.len());
+        out[..count].copy_from_slice(&self.overhang[UNIT - self.held..][..count]);
+        self.held -= count;
+        count
+    }
+}
+
+/// Bytes with a slack behind them.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    bytes: &'a [u8],
+    /// The position in the page of the first byte.
+    offset: usize,
+    /// The position in the page that the slack begins at.
+    end: usize,
+}
+
+/// Feeds the next `wanted` units to `engine`, and returns how many it was.
+///
+/// They are fewer where the stream ends, or goes on with what is malformed or no multiple of 32 values: `blocks` then stands
+/// before it.
+#[inline(always)]
+pub(in crate::kernels) fn feed<E: Engine>(page: &[u8], blocks: &mut Blocks, wanted: usize, engine: &mut E) -> usize {
+    let mut tail = [0; TAIL + SLACK];
+    let mut source = Source { bytes: page, offset: 0, end: page.len().saturating_sub(SLACK) };
+    let mut done = 0;
+    loop {
+        walk(page, source, blocks, wanted, &mut done, engine);
+        if done == wanted || source.end == page.len() {
+            return done;
+        }
+        let rest = page.get(blocks.position..).unwrap_or_default();
+        if rest.len() > TAIL {
+            return done;
+        }
+        // Loads past the end of the page: its last bytes are copied.
+        tail[..rest.len()].copy_from_slice(rest);
+        source = Source { bytes: &tail, offset: blocks.position, end: page.len() };
+    }
+}
+
+#[inline(always)]
+fn walk<E: Engine>(
+    page: &[u8],
+    source: Source<'_>,
+    blocks: &mut Blocks,
+    wanted: usize,
+    done: &mut usize,
+    engine: &mut E,
+) {
+    let units = blocks.values_per_miniblock / UNIT;
+    if units == 0 || !blocks.values_per_miniblock.is_multiple_of(UNIT) {
+        return;
+    }
+    while *done < wanted && blocks.deltas > 0 {
+        if blocks.left == 0 && blocks.widths == blocks.widths_end {
+            if blocks.miniblocks_per_block == 4 {
+                match units {
+                    1 => whole_blocks::<E, 1>(source, blocks, wanted, done, engine),
+                    2 => whole_blocks::<E, 2>(source, blocks, wanted, done, engine),
+                    _ => {}
+                }
+                if *done == wanted || blocks.deltas == 0 {
+                    return;
+                }
+            }
+            if blocks.position >= source.end {
+                return;
+            }
+            // Inside of the slack, if nowhere else.
+            let header = source.bytes.get(blocks.position - source.offset..).and_then(|bytes| bytes.first_chunk());
+            let Some((min_delta, len)) = header.and_then(min_delta) else { return };
+            let position = blocks.position + len;
+            let widths_end = position.saturating_add(blocks.miniblocks_per_block);
+            if widths_end > page.len() {
+                return;
+            }
+            blocks.min_delta = min_delta;
+            (blocks.widths, blocks.widths_end, blocks.position) = (position, widths_end, widths_end);
+        }
+        let mut batch = Batch { at: 0, widths: 0, miniblocks: 1, units: 0, min_delta: blocks.min_delta, done: *done };
+        // Widths may reach into the slack.
+        let Some(mut fits) = source.end.checked_sub(blocks.position) else { return };
+        if blocks.left == 0 {
+            let widths = &page[blocks.widths..blocks.widths_end];
+            // As many whole miniblocks as there are in what is wanted.
+            let count =
+                widths.len().min(4).min((wanted - *done) / units).min(blocks.deltas / blocks.values_per_miniblock);
+            let mut bytes = 0usize;
+            let mut largest = 0;
+            for (index, &width) in widths[..count].iter().enumerate() {
+                batch.widths |= u32::from(width) << (8 * index);
+                bytes = bytes.saturating_add((UNIT / 8 * units).saturating_mul(width.into()));
+                largest = largest.max(width);
+            }
+            if count > 0 && bytes <= fits && u32::from(largest) <= E::MAX_WIDTH && units <= E::MAX_UNITS / 4 {
+                batch.miniblocks = count;
+                batch.units = units;
+                blocks.widths += count;
+                blocks.deltas -= count * units * UNIT;
+            } else {
+                // Part of one, or an error that is not ours to report.
+                let width = u32::from(widths[0]);
+                let bytes = (UNIT / 8 * units).saturating_mul(width as usize);
+                if width > E::MAX_WIDTH || bytes > page.len() - blocks.position {
+                    return;
+                }
+                blocks.widths += 1;
+                blocks.bit_width = width;
+                blocks.left = blocks.values_per_miniblock;
+            }
+        }
+        if blocks.left > 0 {
+            let unit = UNIT / 8 * blocks.bit_width as usize;
+            fits = fits.checked_div(unit).unwrap_or(usize::MAX);
+            let left = (blocks.left / UNIT).min(blocks.deltas.div_ceil(UNIT)).min(E::MAX_UNITS);
+            batch.units = left.min(wanted - *done).min(fits);
+            if batch.units == 0 {
+                return;
+            }
+            batch.widths = blocks.bit_width;
+            blocks.left -= batch.units * UNIT;
+            blocks.deltas = blocks.deltas.saturating_sub(batch.units * UNIT);
+            if blocks.deltas == 0 {
+                // The padding of the last miniblock.
+                blocks.left = 0;
+            }
+        }
+        batch.at = blocks.position - source.offset;
+        blocks.position += batch.bytes();
+        *done += batch.miniblocks * batch.units;
+        // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack.
+        unsafe {
+            match E::class(batch.widths, batch.largest()) {
+                0 => engine.batch::<0>(source.bytes, batch),
+                1 => engine.batch::<1>(source.bytes, batch),
+                2 => engine.batch::<2>(source.bytes, batch),
+                3 => engine.batch::<3>(source.bytes, batch),
+                4 => engine.batch::<4>(source.bytes, batch),
+                5 => engine.batch::<5>(source.bytes, batch),
+                _ => engine.batch::<6>(source.bytes, batch),
+            }
+        }
+    }
+}
+
+/// Blocks of four miniblocks that are wanted as a whole: one batch each, of a shape that the compiler knows.
+#[inline(always)]
+fn whole_blocks<E: Engine, const UNITS: usize>(
+    source: Source<'_>,
+    blocks: &mut Blocks,
+    wanted: usize,
+    done: &mut usize,
+    engine: &mut E,
+) {
+    let start = blocks.position.saturating_sub(source.offset);
+    let end = source.end.saturating_sub(source.offset);
+    let first = *done;
+    let last = first + ((wanted - first) / (4 * UNITS)).min(blocks.deltas / (4 * UNITS * UNIT)) * (4 * UNITS);
+    let mut run = Run { bytes: source.bytes, end, at: start, done: first, last, shape: Shape::default() };
+    while let Some(class) = run.class::<E>() {
+        match class {
+            0 => run.feed::<E, UNITS, 0>(engine),
+            1 => run.feed::<E, UNITS, 1>(engine),
+            2 => run.feed::<E, UNITS, 2>(engine),
+            3 => run.feed::<E, UNITS, 3>(engine),
+            4 => run.feed::<E, UNITS, 4>(engine),
+            5 => run.feed::<E, UNITS, 5>(engine),
+            _ => run.feed::<E, UNITS, 6>(engine),
+        }
+    }
+    blocks.position += run.at - start;
+    blocks.deltas -= (run.done - first) * UNIT;
+    *done = run.done;
+}
+
+/// Whole blocks.
+struct Run<'a> {
+    bytes: &'a [u8],
+    /// Where the slack begins.
+    end: usize,
+    at: usize,
+    /// Units.
+    done: usize,
+    last: usize,
+    shape: Shape,
+}
+
+impl Run<'_> {
+    /// The class of the next block, if there is one.
+    #[inline(always)]
+    fn class<E: Engine>(&mut self) -> Option<usize> {
+        if self.done == self.last {
+            return None;
+        }
+        let header = Header::read(self.bytes, self.at, self.end)?;
+        self.shape = Shape::new(header.widths);
+        (self.shape.largest <= E::MAX_WIDTH).then(|| E::class(self.shape.widths, self.shape.largest as usize))
+    }
+
+    /// Feeds blocks as long as they are of one class.
+    #[inline(always)]
+    fn feed<E: Engine, const UNITS: usize, const CLASS: usize>(&mut self, engine: &mut E) {
+        if CLASS >= E::CLASSES {
+            return;
+        }
+        let Run { bytes, end, mut at, mut done, last, mut shape } = *self;
+        while let Some(header) = Header::read(bytes, at, end) {
+            // Where widths repeat, the address of the next header is foreseen rather than computed.
+            if !E::IS_SHORT || header.widths != shape.widths {
+                shape = Shape::new(header.widths);
+                if shape.largest > E::MAX_WIDTH || E::class(shape.widths, shape.largest as usize) != CLASS {
+                    break;
+                }
+            }
+            let next = header.end + UNIT / 8 * UNITS * shape.sum;
+            if next > end {
+                // Found again at the end of the loop around this one.
+                self.last = done;
+                break;
+            }
+            let Header { min_delta, widths, end: at_packed } = header;
+            let batch = Batch { at: at_packed, widths, miniblocks: 4, units: UNITS, min_delta, done };
+            // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack.
+            unsafe { engine.batch::<CLASS>(bytes, batch) };
+            at = next;
+            done += 4 * UNITS;
+            if done == last {
+                break;
+            }
+        }
+        (self.at, self.done) = (at, done);
+    }
+}
+
+/// Four widths, and what follows from them.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    widths: u32,
+    largest: u32,
+    sum: usize,
+}
+
+impl Shape {
+    #[inline(always)]
+    fn new(widths: u32) -> Self {
+        let [a, b, c, d] = widths.to_le_bytes();
+        let sum = widths.to_le_bytes().into_iter().map(usize::from).sum();
+        Self { widths, largest: u32::from(a.max(b).max(c.max(d))), sum }
+    }
+}
+
+/// The header of a block of four miniblocks.
+#[derive(Clone, Copy)]
+struct Header {
+    min_delta: i64,
+    widths: u32,
+    end: usize,
+}
+
+impl Header {
+    /// None where the slack begins, or the varint exceeds 64 bits.
+    #[inline(always)]
+    fn read(bytes: &[u8], at: usize, end: usize) -> Option<Self> {
+        if at >= end {
+            return None;
+        }
+        // Inside of the slack, if nowhere else.
+        let bytes: &[u8; 16] = bytes.get(at..at + 16)?.first_chunk()?;
+        let (min_delta, len) = min_delta(bytes)?;
+        let widths = u32::from_le_bytes(*bytes.get(len..)?.first_chunk()?);
+        Some(Self { min_delta, widths, end: at + len + 4 })
+    }
+}
+
+/// The `min_delta` that a block begins with, and its length. None where the varint exceeds 64 bits.
+#[inline(always)]
+fn min_delta(bytes: &[u8; 16]) -> Option<(i64, usize)> {
+    let word = u64::from_le_bytes(*bytes.first_chunk()?);
+    // A branch for each length: the address of what follows is then foreseen rather than computed.
+    let (code, len) = if word & 0x80 == 0 {
+        (word & 0x7f, 1)
+    } else if word & 0x8000 == 0 {
+        (word & 0x7f | word >> 1 & 0x3f80, 2)
+    } else if word & 0x80_0000 == 0 {
+        (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
+    } else {
+        long_varint(bytes)?
+    };
+    Some(((code >> 1).cast_signed() ^ -(code & 1).cast_signed(), len))
+}
+
+#[inline(never)]
+fn long_varint(bytes: &[u8; 16]) -> Option<(u64, usize)> {
+    let mut code = 0;
+    for (index, &byte) in bytes[..10].iter().enumerate() {
+        // The tenth byte holds the 64th bit alone.
+        if index == 9 && byte > 1 {
+            return None;
+        }
+        code |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((code, index + 1));
+        }
+    }
+    None
+}

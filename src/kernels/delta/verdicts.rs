@@ -1,0 +1,54 @@
+//! Verdicts of comparisons, packed.
+
+/// Verdicts on values that come 32 at a time, as words that are filled from bit 0 on.
+#[derive(Default)]
+pub(in crate::kernels) struct Verdicts<'a> {
+    words: &'a mut [u64],
+    word: usize,
+    pending: u64,
+    used: u32,
+}
+
+impl<'a> Verdicts<'a> {
+    /// Goes on from bit `used` of the first word, less than 64, whose bits before it are kept.
+    #[inline(always)]
+    pub(in crate::kernels) fn new(words: &'a mut [u64], used: u32) -> Self {
+        let pending = if used == 0 { 0 } else { words[0] & (u64::MAX >> (64 - used)) };
+        Self { words, word: 0, pending, used }
+    }
+
+    #[inline(always)]
+    pub(in crate::kernels) fn push(&mut self, verdicts: u32) {
+        self.pending |= u64::from(verdicts) << self.used;
+        if self.used >= 32 {
+            if let Some(word) = self.words.get_mut(self.word) {
+                *word = self.pending;
+            }
+            self.word += 1;
+            // In two steps, as a shift by 64 is none.
+            self.pending = u64::from(verdicts) >> 1 >> (63 - self.used);
+            self.used -= 32;
+        } else {
+            self.used += 32;
+        }
+    }
+
+    #[inline(always)]
+    pub(in crate::kernels) fn push_word(&mut self, verdicts: u64) {
+        self.pending |= verdicts << self.used;
+        if let Some(word) = self.words.get_mut(self.word) {
+            *word = self.pending;
+        }
+        self.word += 1;
+        // In two steps, as a shift by 64 is none.
+        self.pending = verdicts >> 1 >> (63 - self.used);
+    }
+
+    /// Writes the word that is not full.
+    #[inline(always)]
+    pub(in crate::kernels) fn finish(self) {
+        if let (true, Some(word)) = (self.used > 0, self.words.get_mut(self.word)) {
+            *word = self.pending;
+        }
+    }
+}
