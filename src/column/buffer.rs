@@ -88,7 +88,7 @@ impl BitBuffer {
     /// Appends `len` bits that are set.
     pub(crate) fn append_ones(&mut self, len: usize) {
         let (words, start) = self.grow(len);
-        kernels::set_range(words, start, len);
+        kernels::fill_bits(words, start, len, true);
     }
 
     /// Appends the first `len` bits of `words`.

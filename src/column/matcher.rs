@@ -108,7 +108,7 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
         match self {
             Self::All => {
                 words.fill(0);
-                kernels::set_range(words, 0, values.len());
+                kernels::fill_bits(words, 0, values.len(), true);
             }
             Self::Ranges { ranges, inverted } => {
                 match ranges.split_first() {
@@ -199,7 +199,7 @@ impl Matcher<ByteBuffer> for ByteMatcher {
             Self::None => words.fill(0),
             Self::All => {
                 words.fill(0);
-                kernels::set_range(words, 0, values.len());
+                kernels::fill_bits(words, 0, values.len(), true);
             }
             Self::Views { views, inverted } => {
                 match views.as_slice() {
@@ -236,7 +236,7 @@ impl Matcher<FixedByteBuffer> for FixedByteMatcher {
     fn select(&self, values: &FixedByteBuffer, words: &mut [u64]) {
         words.fill(0);
         if self.is_all() {
-            kernels::set_range(words, 0, values.len());
+            kernels::fill_bits(words, 0, values.len(), true);
         } else if !self.0.is_none() {
             for (index, row) in values.rows().enumerate() {
                 words[index / 64] |= u64::from(self.0.contains(row)) << (index % 64);

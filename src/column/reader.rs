@@ -230,7 +230,7 @@ where
         } else if let Some(condition) = self.conditions.get(slot)
             && condition.matcher.is_all()
         {
-            kernels::set_range(&mut words, 0, values);
+            kernels::fill_bits(&mut words, 0, values, true);
         }
         match self.window.validity() {
             None => selection.narrow(&words),

@@ -2,8 +2,9 @@
 //!
 //! Values come as bits in 64-bit words, the layout of Arrow's boolean arrays and of a selection.
 
-use crate::encoding::rle::{Levels, copy_bits};
+use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
+use crate::kernels::copy_packed_bits;
 
 /// Decoder of PLAIN booleans.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +27,7 @@ impl PlainBoolean {
     pub fn read(&mut self, page: &[u8], len: usize, words: &mut [u64], start_bit: usize) -> Result<()> {
         let from = self.bit;
         self.skip(page, len)?;
-        copy_bits(page, from, len, words, start_bit);
+        copy_packed_bits(page, from, words, start_bit, len);
         Ok(())
     }
 

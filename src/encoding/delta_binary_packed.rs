@@ -214,7 +214,8 @@ impl<T: Lane> DeltaBinaryPacked<T> {
         blocks.left -= values.len();
         blocks.deltas = blocks.deltas.saturating_sub(values.len());
         if blocks.deltas == 0 {
-            // The padding of the last miniblock.
+            // Past the padding of the last miniblock.
+            blocks.position += packed_len(blocks.left, blocks.bit_width);
             blocks.left = 0;
         }
         self.stream.hold(values);

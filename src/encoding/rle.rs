@@ -9,7 +9,7 @@
 
 use crate::encoding::varint::read_uleb;
 use crate::error::{Error, Result};
-use crate::kernels::kernels;
+use crate::kernels::{copy_packed_bits, fill_bits, kernels};
 
 /// Values in a group of a bit-packed run.
 const GROUP: usize = 8;
@@ -244,7 +244,7 @@ impl Levels {
                 done += n;
             } else if self.packed > 0 {
                 let n = self.packed.min(len - done);
-                copy_bits(bytes, self.bit, n, words, start_bit + done);
+                copy_packed_bits(bytes, self.bit, words, start_bit + done, n);
                 self.bit += n;
                 self.packed -= n;
                 done += n;
@@ -252,7 +252,7 @@ impl Levels {
                 self.next_run(bytes)?;
             }
         }
-        Ok(count_range(words, start_bit, len))
+        Ok(kernels().count_range(words, start_bit, len))
     }
 
     /// Steps over the next `len` bits and returns how many of them are set.
@@ -305,86 +305,16 @@ impl Levels {
     }
 }
 
-/// Bits `bit..bit + 64` of `bytes`, zero past the end.
-#[inline]
-fn load_bits(bytes: &[u8], bit: usize) -> u64 {
-    let (byte, shift) = (bit / 8, bit % 8);
-    let (low, high) = match bytes.get(byte..).and_then(|rest| rest.split_first_chunk::<8>()) {
-        Some((low, rest)) => (u64::from_le_bytes(*low), rest.first().map_or(0, |&high| u64::from(high))),
-        None => {
-            let mut padded = [0u8; 8];
-            let tail = bytes.get(byte..).unwrap_or_default();
-            padded[..tail.len()].copy_from_slice(tail);
-            (u64::from_le_bytes(padded), 0)
-        }
-    };
-    // In two steps, as a shift by 64 is none.
-    low >> shift | high << 1 << (63 - shift)
-}
-
-/// A word whose lowest `n` bits are set, `n` in 0..=64.
-#[inline]
-fn low_mask(n: usize) -> u64 {
-    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
-}
-
-/// Copies `len` bits of `bytes` from `bit` on to `words` at `start_bit`.
-pub(super) fn copy_bits(bytes: &[u8], bit: usize, len: usize, words: &mut [u64], start_bit: usize) {
-    let head = ((64 - start_bit % 64) % 64).min(len);
-    if head > 0 {
-        put_bits(&mut words[start_bit / 64], start_bit % 64, head, load_bits(bytes, bit));
-    }
-    let (from, whole) = ((start_bit + head) / 64, (len - head) / 64);
-    for (index, word) in words[from..from + whole].iter_mut().enumerate() {
-        *word = load_bits(bytes, bit + head + index * 64);
-    }
-    let done = head + whole * 64;
-    if done < len {
-        put_bits(&mut words[from + whole], 0, len - done, load_bits(bytes, bit + done));
-    }
-}
-
-/// Writes the lowest `n` bits of `value` to `word` at `shift`.
-#[inline]
-fn put_bits(word: &mut u64, shift: usize, n: usize, value: u64) {
-    let mask = low_mask(n);
-    *word = *word & !(mask << shift) | (value & mask) << shift;
-}
-
-/// How many of the `len` bits of `words` from `start_bit` on are set.
-fn count_range(words: &[u64], start_bit: usize, len: usize) -> usize {
-    let Some(last_bit) = (start_bit + len).checked_sub(1).filter(|_| len > 0) else {
-        return 0;
-    };
-    let (first, last) = (start_bit / 64, last_bit / 64);
-    // What stands in the outer words outside of the range is counted with the rest, and taken off again.
-    let outside = (words[first] & low_mask(start_bit % 64)).count_ones()
-        + (words[last] & !low_mask(last_bit % 64 + 1)).count_ones();
-    kernels().count_ones(&words[first..=last]) - outside as usize
-}
-
 /// How many of the `len` bits of `bytes` from `bit` on are set.
 fn count_bits(bytes: &[u8], bit: usize, len: usize) -> usize {
     const WINDOW: usize = 1024;
     let mut words = [0; WINDOW / 64];
     let count = |done| {
         let n = WINDOW.min(len - done);
-        copy_bits(bytes, bit + done, n, &mut words, 0);
-        count_range(&words, 0, n)
+        copy_packed_bits(bytes, bit + done, &mut words, 0, n);
+        kernels().count_range(&words, 0, n)
     };
     (0..len).step_by(WINDOW).map(count).sum()
-}
-
-/// Writes `len` times `value` to `words` at `start_bit`.
-fn fill_bits(words: &mut [u64], start_bit: usize, len: usize, value: bool) {
-    let mut done = 0;
-    while done < len {
-        let (word, shift) = ((start_bit + done) / 64, (start_bit + done) % 64);
-        let n = (64 - shift).min(len - done);
-        let mask = low_mask(n) << shift;
-        words[word] = if value { words[word] | mask } else { words[word] & !mask };
-        done += n;
-    }
 }
 
 #[cfg(test)]

@@ -52,24 +52,25 @@ pub(super) fn pdep_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]
     read
 }
 
-/// Sets `len` bits from bit `from` on.
+/// Writes `len` times `value`, from bit `from` on; the other bits stay.
 ///
 /// # Panics
 /// The range ends past `words`.
-pub fn set_range(words: &mut [u64], from: usize, len: usize) {
+pub fn fill_bits(words: &mut [u64], from: usize, len: usize, value: bool) {
     if len == 0 {
         return;
     }
     let (first, last) = (from / 64, (from + len - 1) / 64);
+    let fill = |word: &mut u64, mask: u64| *word = if value { *word | mask } else { *word & !mask };
     let first_mask = u64::MAX << (from % 64);
     let last_mask = low_ones(((from + len - 1) % 64) as u32 + 1);
     if first == last {
-        words[first] |= first_mask & last_mask;
+        fill(&mut words[first], first_mask & last_mask);
         return;
     }
-    words[first] |= first_mask;
-    words[last] |= last_mask;
-    words[first + 1..last].fill(u64::MAX);
+    fill(&mut words[first], first_mask);
+    fill(&mut words[last], last_mask);
+    words[first + 1..last].fill(if value { u64::MAX } else { 0 });
 }
 
 /// Copies `len` bits from bit `source_bit` of `source` to bit `out_bit` of `out`; the other bits of `out` stay.
@@ -81,22 +82,50 @@ pub fn copy_bits(source: &[u64], source_bit: usize, out: &mut [u64], out_bit: us
         return;
     }
     let source = &source[source_bit / 64..=(source_bit + len - 1) / 64];
-    let out = &mut out[out_bit / 64..=(out_bit + len - 1) / 64];
-    let (source_bit, out_bit) = (source_bit % 64, out_bit % 64);
-    // 64 bits of the source from bit `at` on, zeros past its end.
-    let load = |at: usize| {
-        let shift = (at % 64) as u32;
-        let low = source[at / 64] >> shift;
-        if shift == 0 { low } else { low | source.get(at / 64 + 1).map_or(0, |word| word << (64 - shift)) }
+    let load = |bit: usize| {
+        let bit = source_bit % 64 + bit;
+        let (word, shift) = (bit / 64, bit % 64);
+        // In two steps, as a shift by 64 is none.
+        source[word] >> shift | source.get(word + 1).map_or(0, |word| word << 1 << (63 - shift))
     };
-    let merge = |out: &mut u64, bits: u64, mask: u64| *out = (*out & !mask) | (bits & mask);
+    copy(load, out, out_bit, len);
+}
 
+/// As [`copy_bits`], from bytes: bit `i` of the source is bit `i % 8` of byte `i / 8`.
+///
+/// # Panics
+/// Either range ends past its slice.
+pub fn copy_packed_bits(source: &[u8], source_bit: usize, out: &mut [u64], out_bit: usize, len: usize) {
+    if len == 0 {
+        return;
+    }
+    let source = &source[source_bit / 8..=(source_bit + len - 1) / 8];
+    let load = |bit: usize| {
+        let bit = source_bit % 8 + bit;
+        let (rest, shift) = (&source[bit / 8..], bit % 8);
+        let Some((low, rest)) = rest.split_first_chunk() else {
+            let mut padded = [0; 8];
+            padded[..rest.len()].copy_from_slice(rest);
+            return u64::from_le_bytes(padded) >> shift;
+        };
+        let high = rest.first().map_or(0, |&high| u64::from(high));
+        u64::from_le_bytes(*low) >> shift | high << 1 << (63 - shift)
+    };
+    copy(load, out, out_bit, len);
+}
+
+/// Copies `len` bits, which `load` gives 64 at a time from any of them on, zeros or what you like after the last.
+#[inline(always)]
+fn copy(load: impl Fn(usize) -> u64, out: &mut [u64], out_bit: usize, len: usize) {
+    let out = &mut out[out_bit / 64..=(out_bit + len - 1) / 64];
+    let out_bit = out_bit % 64;
+    let merge = |out: &mut u64, bits: u64, mask: u64| *out = (*out & !mask) | (bits & mask);
     let head = len.min(64 - out_bit);
-    merge(&mut out[0], load(source_bit) << out_bit, low_ones(head as u32) << out_bit);
+    merge(&mut out[0], load(0) << out_bit, low_ones(head as u32) << out_bit);
     let mut done = head;
     for out in &mut out[1..] {
         let count = (len - done).min(64);
-        merge(out, load(source_bit + done), low_ones(count as u32));
+        merge(out, load(done), low_ones(count as u32));
         done += count;
     }
 }

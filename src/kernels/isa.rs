@@ -119,10 +119,13 @@ macro_rules! delta {
         $(#[$feature])*
         pub(super) fn $decode(page: &[u8], stream: &mut Stream<$lane>, out: &mut [$lane]) -> usize {
             let held = stream.take_held(out);
+            if held == out.len() {
+                return held;
+            }
             let count = (out.len() - held).min(stream.blocks.deltas);
             let (whole, rest) = out[held..held + count].as_chunks_mut();
             let wanted = whole.len() + usize::from(!rest.is_empty());
-            let store = Store { out: whole, overhang: &mut stream.overhang };
+            let store = Store { out: whole, overhang: &mut stream.overhang[0] };
             #[allow(unused_unsafe)]
             // SAFETY: the features are the shell's.
             let (units, last) = unsafe {

@@ -28,7 +28,7 @@ mod tools;
 mod unpack;
 mod value;
 
-pub use bits::{copy_bits, set_range};
+pub use bits::{copy_bits, copy_packed_bits, fill_bits};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;
@@ -165,6 +165,21 @@ impl Kernels {
     pub fn count_ones(&self, words: &[u64]) -> usize {
         // SAFETY: there is a reference to this table, so the processor has its features.
         unsafe { (self.count_ones)(words) }
+    }
+
+    /// The number of set bits among the `len` from bit `from` on.
+    ///
+    /// # Panics
+    /// The range ends past `words`.
+    pub fn count_range(&self, words: &[u64], from: usize, len: usize) -> usize {
+        if len == 0 {
+            return 0;
+        }
+        let (first, last) = (from / 64, (from + len - 1) / 64);
+        // What stands in the outer words outside of the range is counted with the rest, and taken off again.
+        let before = words[first] & bits::low_ones((from % 64) as u32);
+        let after = words[last] & !bits::low_ones(((from + len - 1) % 64) as u32 + 1);
+        self.count_ones(&words[first..=last]) - (before.count_ones() + after.count_ones()) as usize
     }
 
     /// The bits of `word` at the set positions of `mask`, moved together at the low end.

@@ -317,18 +317,26 @@ fn ranges_and_copies_of_bits() {
 
         let mut copied = out.clone();
         copy_bits(&source, from, &mut copied, to, len);
+        // Bytes whose last one is that of the last bit.
+        let bytes: Vec<u8> = source.iter().flat_map(|word| word.to_le_bytes()).take((from + len).div_ceil(8)).collect();
+        let mut unpacked = out.clone();
+        copy_packed_bits(&bytes, from, &mut unpacked, to, len);
+        assert_eq!(unpacked, copied);
+        let ones = (from..from + len).filter(|&i| bit(&source, i)).count();
+        assert!(tables().all(|kernels| kernels.count_range(&source, from, len) == ones));
         let mut set = out.clone();
-        set_range(&mut set, to, len);
+        let value = random.below(2) == 1;
+        fill_bits(&mut set, to, len, value);
         for i in 0..320 {
             let inside = i >= to && i < to + len;
             let expected = if inside { bit(&source, from + i - to) } else { bit(&out, i) };
             assert_eq!(bit(&copied, i), expected, "{len} bits from {from} to {to}: bit {i}");
-            assert_eq!(bit(&set, i), inside || bit(&out, i), "{len} bits at {to}: bit {i}");
+            assert_eq!(bit(&set, i), if inside { value } else { bit(&out, i) }, "{len} bits at {to}: bit {i}");
         }
     }
     copy_bits(&[], 0, &mut [], 0, 0);
-    set_range(&mut [], 0, 0);
+    fill_bits(&mut [], 0, 0, true);
     assert!(std::panic::catch_unwind(|| copy_bits(&[0], 1, &mut [0, 0], 0, 64)).is_err());
     assert!(std::panic::catch_unwind(|| copy_bits(&[0, 0], 0, &mut [0], 1, 64)).is_err());
-    assert!(std::panic::catch_unwind(|| set_range(&mut [0], 1, 64)).is_err());
+    assert!(std::panic::catch_unwind(|| fill_bits(&mut [0], 1, 64, true)).is_err());
 }

@@ -6,8 +6,9 @@ use crate::kernels::Lane;
 /// Bytes past packed values that an [`Engine`] may load.
 pub(in crate::kernels) const SLACK: usize = 64;
 
-/// The unit that does not fit before the slack, and the header of a block, are no longer than this.
-const TAIL: usize = SLACK + UNIT / 8 * 64 + 16;
+/// The last bytes of a page are copied, to have a slack behind them: at least as many as the slack, a header, and a unit; and
+/// a block of 128 values, so that no page ends slowly.
+const TAIL: usize = SLACK + 16 + 4 * UNIT / 8 * 32;
 
 /// A DELTA_BINARY_PACKED stream between two calls: plain data, which stand at a whole unit.
 #[derive(Debug, Clone)]
@@ -16,8 +17,8 @@ pub struct Stream<T> {
     pub blocks: Blocks,
     /// The value before the next delta.
     pub last: T,
-    /// Decoded values that nobody took yet: the last `held` ones, after the stream's end the padding.
-    pub overhang: [T; UNIT],
+    /// Decoded values that nobody took yet: the last `held` ones of the first [`UNIT`], after the stream's end the padding.
+    pub(in crate::kernels) overhang: [[T; UNIT]; 2],
     /// How many they are.
     pub held: usize,
 }
@@ -47,7 +48,7 @@ pub struct Blocks {
 
 impl<T: Lane> Default for Stream<T> {
     fn default() -> Self {
-        Self { blocks: Blocks::default(), last: T::default(), overhang: [T::default(); UNIT], held: 0 }
+        Self { blocks: Blocks::default(), last: T::default(), overhang: [[T::default(); UNIT]; 2], held: 0 }
     }
 }
 
@@ -57,15 +58,23 @@ impl<T: Lane> Stream<T> {
     /// # Panics
     /// They are more.
     pub fn hold(&mut self, values: &[T]) {
-        self.overhang[UNIT - values.len()..].copy_from_slice(values);
+        self.overhang[0][UNIT - values.len()..].copy_from_slice(values);
         self.held = values.len();
     }
 
-    /// Moves held values to the front of `out`, and returns their number.
-    #[inline]
-    pub fn take_held(&mut self, out: &mut [T]) -> usize {
+    /// Moves held values to the front of `out`, and returns their number. What is after them is scratch.
+    #[inline(always)]
+    pub(in crate::kernels) fn take_held(&mut self, out: &mut [T]) -> usize {
+        if self.held == 0 {
+            return 0;
+        }
+        let held = &self.overhang.as_flattened()[UNIT - self.held..];
         let count = self.held.min(out.len());
-        out[..count].copy_from_slice(&self.overhang[UNIT - self.held..][..count]);
+        match (out.first_chunk_mut::<UNIT>(), held.first_chunk()) {
+            // A copy of a length that the compiler knows, some of it for nothing.
+            (Some(out), Some(held)) => *out = *held,
+            _ => out[..count].copy_from_slice(&held[..count]),
+        }
         self.held -= count;
         count
     }
@@ -130,6 +139,10 @@ fn walk<E: Engine>(
                     return;
                 }
             }
+            if source.end < page.len() && blocks.position.saturating_add(TAIL) >= page.len() {
+                // Not unit by unit, until the slack begins.
+                return;
+            }
             if blocks.position >= source.end {
                 return;
             }
@@ -181,19 +194,20 @@ fn walk<E: Engine>(
             fits = fits.checked_div(unit).unwrap_or(usize::MAX);
             let left = (blocks.left / UNIT).min(blocks.deltas.div_ceil(UNIT)).min(E::MAX_UNITS);
             batch.units = left.min(wanted - *done).min(fits);
-            if batch.units == 0 {
+            if batch.units == 0 || blocks.bit_width > E::MAX_WIDTH {
                 return;
             }
             batch.widths = blocks.bit_width;
             blocks.left -= batch.units * UNIT;
             blocks.deltas = blocks.deltas.saturating_sub(batch.units * UNIT);
-            if blocks.deltas == 0 {
-                // The padding of the last miniblock.
-                blocks.left = 0;
-            }
         }
         batch.at = blocks.position - source.offset;
         blocks.position += batch.bytes();
+        if blocks.deltas == 0 {
+            // Past the padding of the last miniblock.
+            blocks.position += blocks.left / 8 * blocks.bit_width as usize;
+            blocks.left = 0;
+        }
         *done += batch.miniblocks * batch.units;
         // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack.
         unsafe {

@@ -301,6 +301,11 @@ fn what_is_odd_is_left() {
         assert_eq!(decode((2, 32), &[0x80; 200]), 0);
         assert_eq!(decode((2, 32), &[0xff; 200]), 0);
         assert_eq!(decode((2, 32), &[]), 0);
+        // The rest of a miniblock whose first values were decoded otherwise.
+        let blocks = Blocks::<i32> { shape: (2, 64), first: 0, page: vec![0; 2048], values: vec![0; 64] };
+        let mut stream = blocks.stream();
+        (stream.blocks.bit_width, stream.blocks.left) = (40, 32);
+        assert_eq!(i32::decode(kernels, &blocks.page, &mut stream, &mut [0; 64]), 0);
         // Nothing to unpack.
         assert_eq!(decode((2, usize::MAX / 32 * 32), &block([0, 0])), 64);
     }
