@@ -4,7 +4,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::avx512;
-use super::delta::{self, Blocks, Runs, Store, Stream, UNIT, Verdicts, decode, feed, sum};
+use super::delta::{self, Runs, decode, sum};
 use super::tools::{self, Tools};
 use super::{Isa, Kernels, bits, compare, lane, select, unpack, value};
 
@@ -82,16 +82,12 @@ macro_rules! table {
         Kernels {
             isa: $isa,
             i32: lane::Table {
-                decode: portable::decode_i32,
-                sum: portable::sum_i32,
-                decode_in_range: portable::decode_in_range_i32,
+                delta: delta::PORTABLE_I32,
                 in_range: in_range::<i32>,
                 compare: compare::<i32>,
             },
             i64: lane::Table {
-                decode: portable::decode_i64,
-                sum: portable::sum_i64,
-                decode_in_range: portable::decode_in_range_i64,
+                delta: delta::PORTABLE_I64,
                 in_range: in_range::<i64>,
                 compare: compare::<i64>,
             },
@@ -108,110 +104,9 @@ macro_rules! table {
     }};
 }
 
-/// DELTA_BINARY_PACKED in shells with the given attributes, by the engines that are named.
-macro_rules! delta {
-    (
-        $lane:ty, $(#[$feature:meta])*
-        $decode:ident: $decoder:expr;
-        $sum:ident: $adder:expr;
-        $in_range:ident: $comparer:expr;
-    ) => {
-        $(#[$feature])*
-        pub(super) fn $decode(page: &[u8], stream: &mut Stream<$lane>, out: &mut [$lane]) -> usize {
-            let held = stream.take_held(out);
-            if held == out.len() {
-                return held;
-            }
-            let count = (out.len() - held).min(stream.blocks.deltas);
-            let (whole, rest) = out[held..held + count].as_chunks_mut();
-            let wanted = whole.len() + usize::from(!rest.is_empty());
-            let store = Store { out: whole, overhang: &mut stream.overhang[0] };
-            #[allow(unused_unsafe)]
-            // SAFETY: the features are the shell's.
-            let (units, last) = unsafe {
-                let mut engine = $decoder(stream.last, store);
-                (feed(page, &mut stream.blocks, wanted, &mut engine), engine.last())
-            };
-            stream.last = last;
-            if units == wanted && !rest.is_empty() {
-                stream.held = UNIT;
-                stream.take_held(rest);
-            }
-            held + count.min(units * UNIT)
-        }
-
-        $(#[$feature])*
-        pub(super) fn $sum(page: &[u8], blocks: &mut Blocks, units: usize) -> (usize, $lane) {
-            #[allow(unused_unsafe)]
-            // SAFETY: the features are the shell's.
-            unsafe {
-                let mut engine = $adder();
-                (feed(page, blocks, units, &mut engine), engine.total())
-            }
-        }
-
-        $(#[$feature])*
-        pub(super) fn $in_range(
-            page: &[u8],
-            stream: &mut Stream<$lane>,
-            units: usize,
-            (low, high): ($lane, $lane),
-            verdicts: Verdicts<'_>,
-        ) -> usize {
-            #[allow(unused_unsafe)]
-            // SAFETY: the features are the shell's.
-            unsafe {
-                let mut engine = $comparer(stream.last, low, high, verdicts);
-                let units = feed(page, &mut stream.blocks, units, &mut engine);
-                stream.last = engine.finish();
-                units
-            }
-        }
-    };
-}
-
 /// Instances for all widths, of the portable kernels alone.
-pub(super) static PORTABLE_I32: Runs<i32> = Runs { decode: up_to_32!(decode, i32), sum: up_to_64!(sum) };
-pub(super) static PORTABLE_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), sum: up_to_64!(sum) };
-
-mod portable {
-    use super::*;
-    use delta::{Portable, PortableInRange, PortableSum};
-
-    delta! {
-        i32,
-        decode_i32: |last, store| Portable::new(&PORTABLE_I32, last, store);
-        sum_i32: || PortableSum::new(&PORTABLE_I32);
-        decode_in_range_i32: |last, low, high, verdicts| PortableInRange::new(&PORTABLE_I32, last, low, high, verdicts);
-    }
-    delta! {
-        i64,
-        decode_i64: |last, store| Portable::new(&PORTABLE_I64, last, store);
-        sum_i64: || PortableSum::new(&PORTABLE_I64);
-        decode_in_range_i64: |last, low, high, verdicts| PortableInRange::new(&PORTABLE_I64, last, low, high, verdicts);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod avx512_delta {
-    use super::*;
-    use avx512::{InRange32, InRange64, Int32, Int64, Sum32, Sum64};
-
-    delta! {
-        i32,
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
-        decode_i32: |last, store| Int32::new(last, store);
-        sum_i32: || Sum32::new();
-        decode_in_range_i32: |last, low, high, verdicts| InRange32::new(last, low, high, verdicts);
-    }
-    delta! {
-        i64,
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,popcnt,lzcnt")]
-        decode_i64: |last, store| Int64::new(last, store);
-        sum_i64: || Sum64::new();
-        decode_in_range_i64: |last, low, high, verdicts| InRange64::new(last, low, high, verdicts);
-    }
-}
+pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode, i32), sum: up_to_64!(sum) };
+pub(super) static RUNS_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), sum: up_to_64!(sum) };
 
 pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
 
@@ -225,12 +120,8 @@ static AVX512: Kernels = {
         tools::Wide<32>,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi1,bmi2,popcnt,lzcnt")]
     );
-    kernels.i32.decode = avx512_delta::decode_i32;
-    kernels.i32.sum = avx512_delta::sum_i32;
-    kernels.i32.decode_in_range = avx512_delta::decode_in_range_i32;
-    kernels.i64.decode = avx512_delta::decode_i64;
-    kernels.i64.sum = avx512_delta::sum_i64;
-    kernels.i64.decode_in_range = avx512_delta::decode_in_range_i64;
+    kernels.i32.delta = avx512::DELTA_I32;
+    kernels.i64.delta = avx512::DELTA_I64;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u32.compact = AVX2.u32.compact;
     kernels.u64.compact = AVX2.u64.compact;

@@ -1,16 +1,12 @@
 //! The faces of the kernels over INT32 and INT64 lanes.
 
 use super::compare::Comparison;
-use super::delta::{Blocks, Stream, UNIT, Verdicts};
+use super::delta::{Runs, Shells, Stream, UNIT, Verdicts};
 use super::{Kernels, copy_bits, isa};
 
 /// The kernels of one lane type.
 pub(super) struct Table<T: 'static> {
-    pub(super) decode: unsafe fn(&[u8], &mut Stream<T>, &mut [T]) -> usize,
-    /// Units, and their sum.
-    pub(super) sum: unsafe fn(&[u8], &mut Blocks, usize) -> (usize, T),
-    /// Whole units.
-    pub(super) decode_in_range: unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize,
+    pub(super) delta: Shells<T>,
     pub(super) in_range: unsafe fn(&[T], T, T, &mut [u64]),
     pub(super) compare: unsafe fn(&[T], &[T], Comparison, bool, &mut [u64]),
 }
@@ -46,7 +42,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     #[inline]
     fn decode(kernels: &Kernels, page: &[u8], stream: &mut Stream<Self>, out: &mut [Self]) -> usize {
         // SAFETY: there is a reference to the table, so the processor has its features.
-        unsafe { (Self::table(kernels).decode)(page, stream, out) }
+        unsafe { (Self::table(kernels).delta.decode)(page, stream, out) }
     }
 
     /// Passes over the next `count` values of `stream`, without unpacking more than their sums, and returns their number: as
@@ -57,7 +53,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         stream.held -= held;
         let count = (count - held).min(stream.blocks.deltas);
         // SAFETY: there is a reference to the table, so the processor has its features.
-        let (units, sum) = unsafe { (Self::table(kernels).sum)(page, &mut stream.blocks, count / UNIT) };
+        let (units, sum) = unsafe { (Self::table(kernels).delta.sum)(page, &mut stream.blocks, count / UNIT) };
         stream.last = stream.last.add(sum);
         let mut done = units * UNIT;
         if count - done < UNIT && count > done {
@@ -97,7 +93,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         let verdicts = Verdicts::new(words, held as u32);
         // SAFETY: there is a reference to the table, so the processor has its features.
         let units =
-            unsafe { (Self::table(kernels).decode_in_range)(page, stream, wanted / UNIT, (low, high), verdicts) };
+            unsafe { (Self::table(kernels).delta.in_range)(page, stream, wanted / UNIT, (low, high), verdicts) };
         let done = held + units * UNIT;
         let rest = wanted - units * UNIT;
         if rest == 0 || rest >= UNIT {
@@ -117,7 +113,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     /// `out.len()` is no multiple of 8, `bit_width` is over 64, or `packed` is shorter than `out.len() / 8 * bit_width`.
     fn decode_odd(packed: &[u8], bit_width: u32, min_delta: i64, last: Self, out: &mut [Self]) -> Self {
         assert!(out.len().is_multiple_of(8), "deltas are decoded in groups of 8");
-        let decode = isa::PORTABLE_I64.decode[bit_width as usize];
+        let decode = <i64 as sealed::Lane>::runs().decode[bit_width as usize];
         let mut last = last.widen();
         let mut eight = [0; 8];
         for (index, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -163,11 +159,14 @@ pub(super) mod sealed {
         fn truncate(value: u64) -> Self;
         #[expect(private_interfaces, reason = "the trait is sealed")]
         fn table(kernels: &super::Kernels) -> &super::Table<Self>;
+        /// The portable kernels of all widths.
+        #[expect(private_interfaces, reason = "the trait is sealed")]
+        fn runs() -> &'static super::Runs<Self>;
     }
 }
 
 macro_rules! lane {
-    ($lane:ident, $unsigned:ident) => {
+    ($lane:ident, $unsigned:ident, $runs:ident) => {
         impl Lane for $lane {
             const BITS: u32 = $lane::BITS;
 
@@ -215,9 +214,15 @@ macro_rules! lane {
             fn table(kernels: &Kernels) -> &Table<Self> {
                 &kernels.$lane
             }
+
+            #[expect(private_interfaces, reason = "the trait is sealed")]
+            #[inline(always)]
+            fn runs() -> &'static Runs<Self> {
+                &isa::$runs
+            }
         }
     };
 }
 
-lane!(i32, u32);
-lane!(i64, u64);
+lane!(i32, u32, RUNS_I32);
+lane!(i64, u64, RUNS_I64);

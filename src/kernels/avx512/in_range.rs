@@ -7,14 +7,14 @@ use super::*;
 use crate::kernels::delta::{Batch, Engine, UNIT, Verdicts};
 
 /// Compares INT32 with a range.
-pub(in crate::kernels) struct InRange32<'a> {
+pub(super) struct InRange32<'a> {
     low: i32,
     distances: Int32<Distances32<'a>>,
 }
 
 impl<'a> InRange32<'a> {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new(last: i32, low: i32, high: i32, verdicts: Verdicts<'a>) -> Self {
+    pub(super) unsafe fn new(last: i32, low: i32, high: i32, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
         unsafe {
             let sink = Distances32 { span: _mm512_set1_epi32(high.wrapping_sub(low)), half: 0, verdicts };
@@ -24,7 +24,7 @@ impl<'a> InRange32<'a> {
 
     /// Writes the last word, and returns the value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn finish(self) -> i32 {
+    pub(super) unsafe fn finish(self) -> i32 {
         // SAFETY: the features are the caller's.
         let last = unsafe { self.distances.last() };
         self.distances.sink.verdicts.finish();
@@ -105,7 +105,7 @@ impl int32::Sink for Distances32<'_> {
 }
 
 /// Compares INT64 with a range: in lanes of 32 bits where all values of a batch lie within 2^32, as its header tells.
-pub(in crate::kernels) struct InRange64<'a> {
+pub(super) struct InRange64<'a> {
     low: i64,
     high: i64,
     /// The value before the next one.
@@ -116,7 +116,7 @@ pub(in crate::kernels) struct InRange64<'a> {
 
 impl<'a> InRange64<'a> {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new(last: i64, low: i64, high: i64, verdicts: Verdicts<'a>) -> Self {
+    pub(super) unsafe fn new(last: i64, low: i64, high: i64, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
         unsafe {
             let span = _mm512_set1_epi64(high.wrapping_sub(low));
@@ -128,7 +128,7 @@ impl<'a> InRange64<'a> {
 
     /// Writes the last word, and returns the value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn finish(self) -> i64 {
+    pub(super) unsafe fn finish(self) -> i64 {
         self.narrow.sink.verdicts.finish();
         self.last
     }

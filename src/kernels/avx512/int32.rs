@@ -4,7 +4,7 @@ use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT, are_equal};
 
 /// Where values of 32 bits go.
-pub(in crate::kernels) trait Sink {
+pub(super) trait Sink {
     /// Whether [`Sink::quads`] wants the lanes as `quad` deals them.
     const DEALT: bool;
 
@@ -22,7 +22,7 @@ pub(in crate::kernels) trait Sink {
 }
 
 /// Decodes to a [`Sink`].
-pub(in crate::kernels) struct Int32<S> {
+pub(super) struct Int32<S> {
     c: Constants,
     q: Quads,
     carry: __m512i,
@@ -31,7 +31,7 @@ pub(in crate::kernels) struct Int32<S> {
 
 /// What units need.
 #[derive(Clone, Copy)]
-pub(in crate::kernels) struct Constants {
+pub(super) struct Constants {
     scan: Scan,
     /// The last 32 bytes.
     upper: __mmask64,
@@ -123,7 +123,7 @@ impl Quads {
 
 impl<S: Sink> Int32<S> {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new(last: i32, sink: S) -> Self {
+    pub(super) unsafe fn new(last: i32, sink: S) -> Self {
         // SAFETY: the features are the caller's.
         unsafe { Self { c: Constants::new(), q: Quads::new(), carry: _mm512_set1_epi32(last), sink } }
     }
@@ -136,7 +136,7 @@ impl<S: Sink> Int32<S> {
 
     /// The value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn last(&self) -> i32 {
+    pub(super) unsafe fn last(&self) -> i32 {
         // SAFETY: the features are the caller's.
         unsafe { _mm512_cvtsi512_si32(self.carry) }
     }

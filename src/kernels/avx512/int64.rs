@@ -5,13 +5,13 @@ use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT};
 
 /// Where values of 64 bits go.
-pub(in crate::kernels) trait Sink {
+pub(super) trait Sink {
     /// A quarter of a unit.
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i);
 }
 
 /// Decodes to a [`Sink`].
-pub(in crate::kernels) struct Int64<S> {
+pub(super) struct Int64<S> {
     c: Constants,
     carry: __m512i,
     pub(super) sink: S,
@@ -102,7 +102,7 @@ impl MinDelta {
 
 impl<S: Sink> Int64<S> {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new(last: i64, sink: S) -> Self {
+    pub(super) unsafe fn new(last: i64, sink: S) -> Self {
         // SAFETY: the features are the caller's.
         unsafe { Self { c: Constants::new(), carry: _mm512_set1_epi64(last), sink } }
     }
@@ -115,7 +115,7 @@ impl<S: Sink> Int64<S> {
 
     /// The value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn last(&self) -> i64 {
+    pub(super) unsafe fn last(&self) -> i64 {
         // SAFETY: the features are the caller's.
         unsafe { _mm_cvtsi128_si64(_mm512_castsi512_si128(self.carry)) }
     }

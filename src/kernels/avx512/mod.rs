@@ -11,7 +11,7 @@
 //! | `in_range` | packed deltas to verdicts on the values |
 //! | `sum` | packed deltas to their sum |
 //!
-//! All functions are inlined into shells that have the features (`isa.rs`), and name none themselves: with
+//! All functions are inlined into the shells below, which have the features, and name none themselves: with
 //! `#[target_feature]` they could not be `#[inline(always)]`, and what a loop keeps in registers would go to memory.
 
 use std::arch::x86_64::*;
@@ -22,12 +22,28 @@ mod int64;
 mod sum;
 mod tables;
 
-pub(super) use in_range::{InRange32, InRange64};
-pub(super) use int32::Int32;
-pub(super) use int64::Int64;
-pub(super) use sum::{Sum32, Sum64};
-
+use super::delta::{Shells, shells};
+use in_range::{InRange32, InRange64};
+use int32::Int32;
+use int64::Int64;
+use sum::{Sum32, Sum64};
 use tables::{Bytes, NARROW, lanes, quad};
+
+pub(super) const DELTA_I32: Shells<i32> = shells!(
+    i32,
+    Int32,
+    Sum32,
+    InRange32,
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+);
+
+pub(super) const DELTA_I64: Shells<i64> = shells!(
+    i64,
+    Int64,
+    Sum64,
+    InRange64,
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+);
 
 #[inline(always)]
 unsafe fn constant(bytes: &Bytes) -> __m512i {

@@ -93,20 +93,20 @@ unsafe fn add_narrow<const CLASS: usize>(lanes: &mut Lanes, packed: &[u8], batch
 }
 
 /// Adds up INT32, modulo 2^32.
-pub(in crate::kernels) struct Sum32 {
+pub(super) struct Sum32 {
     lanes: Lanes,
     min_deltas: i32,
 }
 
 impl Sum32 {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new() -> Self {
+    pub(super) unsafe fn new() -> Self {
         // SAFETY: the features are the caller's.
         unsafe { Self { lanes: Lanes::zero(), min_deltas: 0 } }
     }
 
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn total(self) -> i32 {
+    pub(super) unsafe fn total(self) -> i32 {
         let [a, b, c, d] = self.lanes.0;
         // SAFETY: the features are the caller's.
         let sum = unsafe { _mm512_reduce_add_epi32(_mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d))) };
@@ -149,7 +149,7 @@ impl Engine for Sum32 {
 }
 
 /// Adds up INT64, modulo 2^64.
-pub(in crate::kernels) struct Sum64 {
+pub(super) struct Sum64 {
     narrow: Lanes,
     /// Units in `narrow`.
     units: usize,
@@ -162,7 +162,7 @@ const NARROW_UNITS: usize = 63;
 
 impl Sum64 {
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn new() -> Self {
+    pub(super) unsafe fn new() -> Self {
         // SAFETY: the features are the caller's.
         unsafe { Self { narrow: Lanes::zero(), units: 0, wide: Lanes::zero(), min_deltas: 0 } }
     }
@@ -183,7 +183,7 @@ impl Sum64 {
     }
 
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn total(mut self) -> i64 {
+    pub(super) unsafe fn total(mut self) -> i64 {
         // SAFETY: the features are the caller's.
         let sum = unsafe {
             self.widen();

@@ -4,12 +4,14 @@
 //! in the language of one instruction set. It checks what the engines rely on.
 
 mod portable;
+mod shells;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod verdicts;
 
-pub(super) use portable::{Portable, PortableInRange, PortableSum, Runs, decode, sum};
+pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
+pub(super) use shells::{Shells, shells};
 pub(super) use stream::feed;
 pub use stream::{Blocks, Stream};
 pub(super) use verdicts::Verdicts;

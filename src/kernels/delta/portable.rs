@@ -1,6 +1,6 @@
 //! Units by the compiler: an instance for each width, which it vectorises.
 
-use super::{Batch, Engine, Store, UNIT, Verdicts};
+use super::{Batch, Engine, Shells, Store, UNIT, Verdicts, shells};
 use crate::kernels::Lane;
 use crate::kernels::compare::in_range;
 use crate::kernels::tools;
@@ -19,22 +19,24 @@ pub(in crate::kernels) struct Runs<T: 'static> {
     pub(in crate::kernels) sum: &'static [Sum],
 }
 
+pub(in crate::kernels) const PORTABLE_I32: Shells<i32> = shells!(i32, Portable, PortableSum, PortableInRange);
+pub(in crate::kernels) const PORTABLE_I64: Shells<i64> = shells!(i64, Portable, PortableSum, PortableInRange);
+
 /// Decodes to units.
-pub(in crate::kernels) struct Portable<'a, T: 'static> {
-    runs: &'static Runs<T>,
+struct Portable<'a, T> {
     last: T,
     store: Store<'a, T>,
 }
 
 impl<'a, T: Lane> Portable<'a, T> {
     #[inline(always)]
-    pub(in crate::kernels) fn new(runs: &'static Runs<T>, last: T, store: Store<'a, T>) -> Self {
-        Self { runs, last, store }
+    fn new(last: T, store: Store<'a, T>) -> Self {
+        Self { last, store }
     }
 
     /// The value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) fn last(&self) -> T {
+    fn last(&self) -> T {
         self.last
     }
 }
@@ -53,7 +55,7 @@ impl<T: Lane> Engine for Portable<'_, T> {
         let min_delta = T::wrap(batch.min_delta);
         let mut units = batch.range();
         for (width, packed) in batch.runs(packed) {
-            let decode = self.runs.decode[width];
+            let decode = T::runs().decode[width];
             let now = units.start..units.start + packed.units;
             units.start = now.end;
             match self.store.out.get_mut(now.clone()) {
@@ -70,8 +72,7 @@ impl<T: Lane> Engine for Portable<'_, T> {
 }
 
 /// Compares decoded values with a range.
-pub(in crate::kernels) struct PortableInRange<'a, T: 'static> {
-    runs: &'static Runs<T>,
+struct PortableInRange<'a, T> {
     last: T,
     low: T,
     high: T,
@@ -80,13 +81,13 @@ pub(in crate::kernels) struct PortableInRange<'a, T: 'static> {
 
 impl<'a, T: Lane> PortableInRange<'a, T> {
     #[inline(always)]
-    pub(in crate::kernels) fn new(runs: &'static Runs<T>, last: T, low: T, high: T, verdicts: Verdicts<'a>) -> Self {
-        Self { runs, last, low, high, verdicts }
+    fn new(last: T, low: T, high: T, verdicts: Verdicts<'a>) -> Self {
+        Self { last, low, high, verdicts }
     }
 
     /// Writes the last word, and returns the value before the next one.
     #[inline(always)]
-    pub(in crate::kernels) fn finish(self) -> T {
+    fn finish(self) -> T {
         self.verdicts.finish();
         self.last
     }
@@ -109,7 +110,7 @@ impl<T: Lane> Engine for PortableInRange<'_, T> {
             for unit in (0..run.units).step_by(2) {
                 let count = (run.units - unit).min(2) * UNIT;
                 let packed = &run.bytes[unit * UNIT / 8 * width..];
-                self.last = self.runs.decode[width](packed, min_delta, self.last, &mut values[..count]);
+                self.last = T::runs().decode[width](packed, min_delta, self.last, &mut values[..count]);
                 let mut word = [0];
                 in_range::<T, tools::Portable>(&values[..count], self.low, self.high, &mut word);
                 if count == UNIT { self.verdicts.push(word[0] as u32) } else { self.verdicts.push_word(word[0]) }
@@ -119,20 +120,19 @@ impl<T: Lane> Engine for PortableInRange<'_, T> {
 }
 
 /// Adds up deltas.
-pub(in crate::kernels) struct PortableSum<T: 'static> {
-    runs: &'static Runs<T>,
+struct PortableSum<T> {
     total: T,
 }
 
 impl<T: Lane> PortableSum<T> {
     #[inline(always)]
-    pub(in crate::kernels) fn new(runs: &'static Runs<T>) -> Self {
-        Self { runs, total: T::default() }
+    fn new() -> Self {
+        Self { total: T::default() }
     }
 
     /// The sum, modulo 2^32 or 2^64.
     #[inline(always)]
-    pub(in crate::kernels) fn total(&self) -> T {
+    fn total(&self) -> T {
         self.total
     }
 }
@@ -152,7 +152,7 @@ impl<T: Lane> Engine for PortableSum<T> {
         let min_deltas = T::wrap(batch.min_delta).mul(T::wrap((units * UNIT) as i64));
         self.total = self.total.add(min_deltas);
         for (width, packed) in batch.runs(packed) {
-            self.total = self.total.add(T::truncate(self.runs.sum[width](packed.bytes, packed.units * UNIT)));
+            self.total = self.total.add(T::truncate(T::runs().sum[width](packed.bytes, packed.units * UNIT)));
         }
     }
 }

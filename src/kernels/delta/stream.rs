@@ -94,13 +94,22 @@ struct Source<'a> {
 ///
 /// They are fewer where the stream ends, or goes on with what is malformed or no multiple of 32 values: `blocks` then stands
 /// before it.
+///
+/// # Safety
+/// The processor has the features of the engine's instruction set.
 #[inline(always)]
-pub(in crate::kernels) fn feed<E: Engine>(page: &[u8], blocks: &mut Blocks, wanted: usize, engine: &mut E) -> usize {
+pub(in crate::kernels) unsafe fn feed<E: Engine>(
+    page: &[u8],
+    blocks: &mut Blocks,
+    wanted: usize,
+    engine: &mut E,
+) -> usize {
     let mut tail = [0; TAIL + SLACK];
     let mut source = Source { bytes: page, offset: 0, end: page.len().saturating_sub(SLACK) };
     let mut done = 0;
     loop {
-        walk(page, source, blocks, wanted, &mut done, engine);
+        // SAFETY: the caller's.
+        unsafe { walk(page, source, blocks, wanted, &mut done, engine) };
         if done == wanted || source.end == page.len() {
             return done;
         }
@@ -114,8 +123,10 @@ pub(in crate::kernels) fn feed<E: Engine>(page: &[u8], blocks: &mut Blocks, want
     }
 }
 
+/// # Safety
+/// As [`feed`]; `source` is the page, or its end.
 #[inline(always)]
-fn walk<E: Engine>(
+unsafe fn walk<E: Engine>(
     page: &[u8],
     source: Source<'_>,
     blocks: &mut Blocks,
@@ -131,8 +142,10 @@ fn walk<E: Engine>(
         if blocks.left == 0 && blocks.widths == blocks.widths_end {
             if blocks.miniblocks_per_block == 4 {
                 match units {
-                    1 => whole_blocks::<E, 1>(source, blocks, wanted, done, engine),
-                    2 => whole_blocks::<E, 2>(source, blocks, wanted, done, engine),
+                    // SAFETY: the caller's.
+                    1 => unsafe { whole_blocks::<E, 1>(source, blocks, wanted, done, engine) },
+                    // SAFETY: the caller's.
+                    2 => unsafe { whole_blocks::<E, 2>(source, blocks, wanted, done, engine) },
                     _ => {}
                 }
                 if *done == wanted || blocks.deltas == 0 {
@@ -209,7 +222,8 @@ fn walk<E: Engine>(
             blocks.left = 0;
         }
         *done += batch.miniblocks * batch.units;
-        // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack.
+        // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack; the features are
+        // the caller's.
         unsafe {
             match E::class(batch.widths, batch.largest()) {
                 0 => engine.batch::<0>(source.bytes, batch),
@@ -225,8 +239,11 @@ fn walk<E: Engine>(
 }
 
 /// Blocks of four miniblocks that are wanted as a whole: one batch each, of a shape that the compiler knows.
+///
+/// # Safety
+/// As [`feed`].
 #[inline(always)]
-fn whole_blocks<E: Engine, const UNITS: usize>(
+unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     source: Source<'_>,
     blocks: &mut Blocks,
     wanted: usize,
@@ -239,14 +256,17 @@ fn whole_blocks<E: Engine, const UNITS: usize>(
     let last = first + ((wanted - first) / (4 * UNITS)).min(blocks.deltas / (4 * UNITS * UNIT)) * (4 * UNITS);
     let mut run = Run { bytes: source.bytes, end, at: start, done: first, last, shape: Shape::default() };
     while let Some(class) = run.class::<E>() {
-        match class {
-            0 => run.feed::<E, UNITS, 0>(engine),
-            1 => run.feed::<E, UNITS, 1>(engine),
-            2 => run.feed::<E, UNITS, 2>(engine),
-            3 => run.feed::<E, UNITS, 3>(engine),
-            4 => run.feed::<E, UNITS, 4>(engine),
-            5 => run.feed::<E, UNITS, 5>(engine),
-            _ => run.feed::<E, UNITS, 6>(engine),
+        // SAFETY: the caller's.
+        unsafe {
+            match class {
+                0 => run.feed::<E, UNITS, 0>(engine),
+                1 => run.feed::<E, UNITS, 1>(engine),
+                2 => run.feed::<E, UNITS, 2>(engine),
+                3 => run.feed::<E, UNITS, 3>(engine),
+                4 => run.feed::<E, UNITS, 4>(engine),
+                5 => run.feed::<E, UNITS, 5>(engine),
+                _ => run.feed::<E, UNITS, 6>(engine),
+            }
         }
     }
     blocks.position += run.at - start;
@@ -279,8 +299,11 @@ impl Run<'_> {
     }
 
     /// Feeds blocks as long as they are of one class.
+    ///
+    /// # Safety
+    /// The processor has the features of the engine's instruction set.
     #[inline(always)]
-    fn feed<E: Engine, const UNITS: usize, const CLASS: usize>(&mut self, engine: &mut E) {
+    unsafe fn feed<E: Engine, const UNITS: usize, const CLASS: usize>(&mut self, engine: &mut E) {
         if CLASS >= E::CLASSES {
             return;
         }
@@ -301,7 +324,8 @@ impl Run<'_> {
             }
             let Header { min_delta, widths, end: at_packed } = header;
             let batch = Batch { at: at_packed, widths, miniblocks: 4, units: UNITS, min_delta, done };
-            // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack.
+            // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack; the features
+            // are the caller's.
             unsafe { engine.batch::<CLASS>(bytes, batch) };
             at = next;
             done += 4 * UNITS;

@@ -1,0 +1,72 @@
+//! The engines of one instruction set, in functions that have its features.
+
+use super::{Blocks, Stream, Verdicts};
+
+/// What a table of kernels has for one lane type; the processor must have the features.
+pub(in crate::kernels) struct Shells<T> {
+    /// Values.
+    pub(in crate::kernels) decode: unsafe fn(&[u8], &mut Stream<T>, &mut [T]) -> usize,
+    /// Units, and their sum.
+    pub(in crate::kernels) sum: unsafe fn(&[u8], &mut Blocks, usize) -> (usize, T),
+    /// Whole units.
+    pub(in crate::kernels) in_range: unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize,
+}
+
+/// The [`Shells`] of three engines, with the given attributes.
+macro_rules! shells {
+    ($lane:ty, $decoder:ident, $adder:ident, $comparer:ident $(, #[$feature:meta])*) => {{
+        use crate::kernels::delta::{Blocks, Shells, Store, Stream, UNIT, Verdicts, feed};
+
+        $(#[$feature])*
+        fn decode(page: &[u8], stream: &mut Stream<$lane>, out: &mut [$lane]) -> usize {
+            let held = stream.take_held(out);
+            if held == out.len() {
+                return held;
+            }
+            let count = (out.len() - held).min(stream.blocks.deltas);
+            let (whole, rest) = out[held..held + count].as_chunks_mut();
+            let wanted = whole.len() + usize::from(!rest.is_empty());
+            let store = Store { out: whole, overhang: &mut stream.overhang[0] };
+            // SAFETY: the features are those of the function.
+            let (units, last) = unsafe {
+                let mut engine = $decoder::new(stream.last, store);
+                (feed(page, &mut stream.blocks, wanted, &mut engine), engine.last())
+            };
+            stream.last = last;
+            if units == wanted && !rest.is_empty() {
+                stream.held = UNIT;
+                stream.take_held(rest);
+            }
+            held + count.min(units * UNIT)
+        }
+
+        $(#[$feature])*
+        fn sum(page: &[u8], blocks: &mut Blocks, units: usize) -> (usize, $lane) {
+            // SAFETY: the features are those of the function.
+            unsafe {
+                let mut engine = $adder::new();
+                (feed(page, blocks, units, &mut engine), engine.total())
+            }
+        }
+
+        $(#[$feature])*
+        fn in_range(
+            page: &[u8],
+            stream: &mut Stream<$lane>,
+            units: usize,
+            (low, high): ($lane, $lane),
+            verdicts: Verdicts<'_>,
+        ) -> usize {
+            // SAFETY: the features are those of the function.
+            unsafe {
+                let mut engine = $comparer::new(stream.last, low, high, verdicts);
+                let units = feed(page, &mut stream.blocks, units, &mut engine);
+                stream.last = engine.finish();
+                units
+            }
+        }
+
+        Shells { decode, sum, in_range }
+    }};
+}
+pub(in crate::kernels) use shells;
