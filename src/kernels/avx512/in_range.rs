@@ -17,7 +17,7 @@ impl<'a> InRange32<'a> {
     pub(super) unsafe fn new(last: i32, low: i32, high: i32, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
         unsafe {
-            let sink = Distances32 { span: _mm512_set1_epi32(high.wrapping_sub(low)), half: 0, verdicts };
+            let sink = Distances32 { span: _mm512_set1_epi32(high.wrapping_sub(low)), first: 0, half: 0, verdicts };
             Self { low, distances: Int32::new(last.wrapping_sub(low), sink) }
         }
     }
@@ -51,6 +51,8 @@ impl Engine for InRange32<'_> {
 /// Compares distances from the lower bound of a range with its span.
 struct Distances32<'a> {
     span: __m512i,
+    /// The first unit of the batch.
+    first: usize,
     half: u32,
     verdicts: Verdicts<'a>,
 }
@@ -64,28 +66,40 @@ impl Distances32<'_> {
 }
 
 impl int32::Sink for Distances32<'_> {
+    const MAX_UNITS: usize = usize::MAX;
+
+    #[inline(always)]
+    fn begin(&mut self, batch: &Batch) {
+        self.first = batch.done;
+    }
+
+    #[inline(always)]
+    unsafe fn end(&mut self, batch: &Batch) {
+        self.verdicts.end(batch.range().len());
+    }
+
     const DEALT: bool = false;
 
     #[inline(always)]
-    unsafe fn pairs(&mut self, _unit: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
+    unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
         // SAFETY: the features are the caller's.
         unsafe {
             // The sign bits of the halves of lanes: together they are cheaper than bits that are spread one by one.
             let verdicts = _mm512_maskz_set1_epi32(self.holds(evens), 0x8000);
             let upper = _mm512_set1_epi32(i32::MIN);
             let verdicts = _mm512_mask_or_epi32(verdicts, self.holds(odds), verdicts, upper);
-            self.verdicts.push(_mm512_movepi16_mask(verdicts));
+            self.verdicts.push_unit(unit - self.first, _mm512_movepi16_mask(verdicts));
         }
     }
 
     #[inline(always)]
-    unsafe fn sixteen(&mut self, _unit: usize, half: usize, values: __m512i) {
+    unsafe fn sixteen(&mut self, unit: usize, half: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
         let verdicts = u32::from(unsafe { self.holds(values) });
         if half == 0 {
             self.half = verdicts;
         } else {
-            self.verdicts.push(self.half | verdicts << 16);
+            self.verdicts.push_unit(unit - self.first, self.half | verdicts << 16);
         }
     }
 
@@ -120,8 +134,8 @@ impl<'a> InRange64<'a> {
         // SAFETY: the features are the caller's.
         unsafe {
             let span = _mm512_set1_epi64(high.wrapping_sub(low));
-            let wide = Distances64 { span, unit: 0, verdicts: Verdicts::default() };
-            let narrow = Distances32 { span: _mm512_setzero_si512(), half: 0, verdicts };
+            let wide = Distances64 { span, first: 0, unit: 0, verdicts: Verdicts::default() };
+            let narrow = Distances32 { span: _mm512_setzero_si512(), first: 0, half: 0, verdicts };
             Self { low, high, last, narrow: Int32::new(0, narrow), wide: Int64::new(0, wide) }
         }
     }
@@ -203,18 +217,32 @@ impl Engine for InRange64<'_> {
 /// Compares distances from the lower bound of a range with its span.
 struct Distances64<'a> {
     span: __m512i,
+    /// The first unit of the batch.
+    first: usize,
     unit: u32,
     verdicts: Verdicts<'a>,
 }
 
 impl int64::Sink for Distances64<'_> {
+    const MAX_UNITS: usize = usize::MAX;
+
     #[inline(always)]
-    unsafe fn eight(&mut self, _unit: usize, quarter: usize, values: __m512i) {
+    fn begin(&mut self, batch: &Batch) {
+        self.first = batch.done;
+    }
+
+    #[inline(always)]
+    unsafe fn end(&mut self, batch: &Batch) {
+        self.verdicts.end(batch.range().len());
+    }
+
+    #[inline(always)]
+    unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
         let verdicts = unsafe { _mm512_cmple_epu64_mask(values, self.span) };
         self.unit = if quarter == 0 { verdicts.into() } else { self.unit | u32::from(verdicts) << (8 * quarter) };
         if quarter == 3 {
-            self.verdicts.push(self.unit);
+            self.verdicts.push_unit(unit - self.first, self.unit);
         }
     }
 }

@@ -5,13 +5,22 @@ use crate::kernels::delta::{Batch, Engine, Store, UNIT, are_equal};
 
 /// Where values of 32 bits go.
 pub(super) trait Sink {
+    /// Units of a batch, at most.
+    const MAX_UNITS: usize;
+
+    /// Before the units of `batch`.
+    fn begin(&mut self, batch: &Batch);
+
+    /// After the units of `batch`.
+    ///
+    /// # Safety
+    /// All of them were given; the processor has the features, which goes for all functions.
+    unsafe fn end(&mut self, batch: &Batch);
+
     /// Whether [`Sink::quads`] wants the lanes as `quad` deals them.
     const DEALT: bool;
 
     /// The even and the odd values of a unit.
-    ///
-    /// # Safety
-    /// The processor has the features; so for all.
     unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, c: &Constants);
 
     /// Half of a unit.
@@ -248,6 +257,7 @@ impl<S: Sink> Int32<S> {
 
 impl<S: Sink> Engine for Int32<S> {
     const MAX_WIDTH: u32 = 32;
+    const MAX_UNITS: usize = S::MAX_UNITS;
     const CLASSES: usize = 5;
 
     #[inline(always)]
@@ -286,6 +296,7 @@ impl<S: Sink> Engine for Int32<S> {
                 };
             }
             let width = batch.width(0);
+            self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
                 1 if batch.miniblocks == 4 => {
@@ -298,18 +309,32 @@ impl<S: Sink> Engine for Int32<S> {
                 3 => units!(evens_and_odds),
                 _ => units!(natural),
             }
+            self.sink.end(&batch);
         }
     }
 }
 
 impl Sink for Store<'_, i32> {
+    const MAX_UNITS: usize = Store::<i32>::MAX_UNITS;
+
+    #[inline(always)]
+    fn begin(&mut self, batch: &Batch) {
+        self.begin(batch);
+    }
+
+    #[inline(always)]
+    unsafe fn end(&mut self, batch: &Batch) {
+        // SAFETY: the caller's.
+        unsafe { self.end(batch) };
+    }
+
     const DEALT: bool = true;
 
     #[inline(always)]
     unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, c: &Constants) {
-        let out = self.unit(unit);
-        // SAFETY: the features are the caller's.
+        // SAFETY: the caller's.
         unsafe {
+            let out = self.unit(unit);
             store(&mut out[..16], _mm512_permutex2var_epi32(evens, c.low, odds));
             store(&mut out[16..], _mm512_permutex2var_epi32(evens, c.high, odds));
         }

@@ -6,6 +6,18 @@ use crate::kernels::delta::{Batch, Engine, Store, UNIT};
 
 /// Where values of 64 bits go.
 pub(super) trait Sink {
+    /// Units of a batch, at most.
+    const MAX_UNITS: usize;
+
+    /// Before the units of `batch`.
+    fn begin(&mut self, batch: &Batch);
+
+    /// After the units of `batch`.
+    ///
+    /// # Safety
+    /// All of them were given; the processor has the features, which goes for all functions.
+    unsafe fn end(&mut self, batch: &Batch);
+
     /// A quarter of a unit.
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i);
 }
@@ -236,6 +248,7 @@ impl<S: Sink> Int64<S> {
 
 impl<S: Sink> Engine for Int64<S> {
     const MAX_WIDTH: u32 = 64;
+    const MAX_UNITS: usize = S::MAX_UNITS;
     const CLASSES: usize = 6;
 
     #[inline(always)]
@@ -268,6 +281,7 @@ impl<S: Sink> Engine for Int64<S> {
                     }
                 };
             }
+            self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
                 1 => units!(Self::halves),
@@ -276,11 +290,25 @@ impl<S: Sink> Engine for Int64<S> {
                 4 => units!(Self::natural::<false>),
                 _ => units!(Self::natural::<true>),
             }
+            self.sink.end(&batch);
         }
     }
 }
 
 impl Sink for Store<'_, i64> {
+    const MAX_UNITS: usize = Store::<i64>::MAX_UNITS;
+
+    #[inline(always)]
+    fn begin(&mut self, batch: &Batch) {
+        self.begin(batch);
+    }
+
+    #[inline(always)]
+    unsafe fn end(&mut self, batch: &Batch) {
+        // SAFETY: the caller's.
+        unsafe { self.end(batch) };
+    }
+
     #[inline(always)]
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.

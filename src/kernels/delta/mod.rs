@@ -5,6 +5,7 @@
 
 mod portable;
 mod shells;
+mod store;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod verdicts;
 
 pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
 pub(super) use shells::{Shells, shells};
+pub(super) use store::{Aside, Store};
 pub(super) use stream::feed;
 pub use stream::{Blocks, Stream};
 pub(super) use verdicts::Verdicts;
@@ -113,20 +115,4 @@ pub(super) trait Engine {
     /// `CLASS` is that of its widths; widths are at most `MAX_WIDTH`; the packed deltas begin at `batch.at` in `packed`, and [`SLACK`] bytes follow them;
     /// the processor has the features of the instruction set.
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch);
-}
-
-/// Where decoded values go: to the units of `out`, and one after them to the overhang.
-pub(super) struct Store<'a, T> {
-    pub(super) out: &'a mut [[T; UNIT]],
-    pub(super) overhang: &'a mut [T; UNIT],
-}
-
-impl<T> Store<'_, T> {
-    #[inline(always)]
-    pub(super) fn unit(&mut self, unit: usize) -> &mut [T; UNIT] {
-        match self.out.get_mut(unit) {
-            Some(out) => out,
-            None => self.overhang,
-        }
-    }
 }

@@ -43,6 +43,7 @@ impl<'a, T: Lane> Portable<'a, T> {
 
 impl<T: Lane> Engine for Portable<'_, T> {
     const MAX_WIDTH: u32 = T::BITS;
+    const MAX_UNITS: usize = Store::<T>::MAX_UNITS;
     const CLASSES: usize = 1;
 
     #[inline(always)]
@@ -53,21 +54,16 @@ impl<T: Lane> Engine for Portable<'_, T> {
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let min_delta = T::wrap(batch.min_delta);
-        let mut units = batch.range();
-        for (width, packed) in batch.runs(packed) {
-            let decode = T::runs().decode[width];
-            let now = units.start..units.start + packed.units;
-            units.start = now.end;
-            match self.store.out.get_mut(now.clone()) {
-                Some(out) => self.last = decode(packed.bytes, min_delta, self.last, out.as_flattened_mut()),
-                None => {
-                    for (index, unit) in now.enumerate() {
-                        let packed = &packed.bytes[index * UNIT / 8 * width..];
-                        self.last = decode(packed, min_delta, self.last, self.store.unit(unit));
-                    }
-                }
-            }
+        self.store.begin(&batch);
+        let mut unit = batch.done;
+        for (width, run) in batch.runs(packed) {
+            // SAFETY: of this batch, whose runs are all of its units.
+            let out = unsafe { self.store.units(unit, run.units) };
+            self.last = T::runs().decode[width](run.bytes, min_delta, self.last, out.as_flattened_mut());
+            unit += run.units;
         }
+        // SAFETY: all units were written.
+        unsafe { self.store.end(&batch) };
     }
 }
 

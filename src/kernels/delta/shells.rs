@@ -15,7 +15,7 @@ pub(in crate::kernels) struct Shells<T> {
 /// The [`Shells`] of three engines, with the given attributes.
 macro_rules! shells {
     ($lane:ty, $decoder:ident, $adder:ident, $comparer:ident $(, #[$feature:meta])*) => {{
-        use crate::kernels::delta::{Blocks, Shells, Store, Stream, UNIT, Verdicts, feed};
+        use crate::kernels::delta::{Aside, Blocks, Shells, Store, Stream, UNIT, Verdicts, feed};
 
         $(#[$feature])*
         fn decode(page: &[u8], stream: &mut Stream<$lane>, out: &mut [$lane]) -> usize {
@@ -26,7 +26,8 @@ macro_rules! shells {
             let count = (out.len() - held).min(stream.blocks.deltas);
             let (whole, rest) = out[held..held + count].as_chunks_mut();
             let wanted = whole.len() + usize::from(!rest.is_empty());
-            let store = Store { out: whole, overhang: &mut stream.overhang[0] };
+            let mut aside = Aside::uninit();
+            let store = Store::new(whole, &mut stream.overhang[0], &mut aside);
             // SAFETY: the features are those of the function.
             let (units, last) = unsafe {
                 let mut engine = $decoder::new(stream.last, store);

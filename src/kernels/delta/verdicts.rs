@@ -7,6 +7,8 @@ pub(in crate::kernels) struct Verdicts<'a> {
     word: usize,
     pending: u64,
     used: u32,
+    /// Those of a unit that the next one goes with.
+    even: u32,
 }
 
 impl<'a> Verdicts<'a> {
@@ -14,7 +16,25 @@ impl<'a> Verdicts<'a> {
     #[inline(always)]
     pub(in crate::kernels) fn new(words: &'a mut [u64], used: u32) -> Self {
         let pending = if used == 0 { 0 } else { words[0] & (u64::MAX >> (64 - used)) };
-        Self { words, word: 0, pending, used }
+        Self { words, word: 0, pending, used, even: 0 }
+    }
+
+    /// Takes those of the unit at `index` of a batch: two units are one word.
+    #[inline(always)]
+    pub(in crate::kernels) fn push_unit(&mut self, index: usize, verdicts: u32) {
+        if index.is_multiple_of(2) {
+            self.even = verdicts;
+        } else {
+            self.push_word(u64::from(self.even) | u64::from(verdicts) << 32);
+        }
+    }
+
+    /// Ends a batch of `count` units.
+    #[inline(always)]
+    pub(in crate::kernels) fn end(&mut self, count: usize) {
+        if !count.is_multiple_of(2) {
+            self.push(self.even);
+        }
     }
 
     #[inline(always)]

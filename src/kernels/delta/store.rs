@@ -1,0 +1,86 @@
+//! Where decoded values go.
+
+use std::mem::MaybeUninit;
+
+use super::{Batch, UNIT};
+
+/// Room for a batch. Not a part of the store: its address is taken, which would keep all of an engine in memory.
+pub(in crate::kernels) type Aside<T> = MaybeUninit<[[T; UNIT]; Store::<u8>::MAX_UNITS]>;
+
+/// Units in slices: those that are wanted as a whole, and an overhang that takes the one after them.
+///
+/// A batch goes to one place as a whole, so that no unit has to look for its own: one of which the last unit is the overhang
+/// is decoded aside, and moved.
+pub(in crate::kernels) struct Store<'a, T> {
+    out: &'a mut [[T; UNIT]],
+    overhang: &'a mut [T; UNIT],
+    aside: &'a mut Aside<T>,
+    /// Where the batch goes, and its first unit.
+    batch: *mut [T; UNIT],
+    first: usize,
+}
+
+impl<T> Store<'_, T> {
+    /// Units of a batch, at most.
+    pub(in crate::kernels) const MAX_UNITS: usize = 8;
+}
+
+impl<'a, T: Copy> Store<'a, T> {
+    #[inline(always)]
+    pub(in crate::kernels) fn new(
+        out: &'a mut [[T; UNIT]],
+        overhang: &'a mut [T; UNIT],
+        aside: &'a mut Aside<T>,
+    ) -> Self {
+        Self { out, overhang, aside, batch: std::ptr::null_mut(), first: 0 }
+    }
+
+    /// Before the units of `batch` are written.
+    #[inline(always)]
+    pub(in crate::kernels) fn begin(&mut self, batch: &Batch) {
+        debug_assert!(batch.range().len() <= Self::MAX_UNITS);
+        self.first = batch.done;
+        self.batch = match self.out.get_mut(batch.range()) {
+            Some(out) => out.as_mut_ptr(),
+            None => self.aside.as_mut_ptr().cast(),
+        };
+    }
+
+    /// A unit of the batch.
+    ///
+    /// # Safety
+    /// `unit` is in the range of the batch that began, which has at most `MAX_UNITS` units.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn unit(&mut self, unit: usize) -> &mut [T; UNIT] {
+        // SAFETY: there is room for all units of the batch, and nobody else has it. Numbers need no initialisation to be
+        // written to.
+        unsafe { &mut *self.batch.add(unit - self.first) }
+    }
+
+    /// Units of the batch.
+    ///
+    /// # Safety
+    /// As [`Store::unit`], for `count` units.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn units(&mut self, unit: usize, count: usize) -> &mut [[T; UNIT]] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.batch.add(unit - self.first), count) }
+    }
+
+    /// After the units of `batch` were written.
+    ///
+    /// # Safety
+    /// They were, all of them.
+    #[inline(always)]
+    pub(in crate::kernels) unsafe fn end(&mut self, batch: &Batch) {
+        let range = batch.range();
+        if range.end > self.out.len() {
+            let count = range.len();
+            // SAFETY: the caller's, and what does not fit into `out` went aside.
+            let units = unsafe { std::slice::from_raw_parts(self.aside.as_ptr().cast::<[T; UNIT]>(), count) };
+            let (overhang, units) = units.split_last().unwrap_or((self.overhang, &[]));
+            self.out[range.start..].copy_from_slice(units);
+            *self.overhang = *overhang;
+        }
+    }
+}
