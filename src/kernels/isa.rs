@@ -2,11 +2,11 @@
 //!
 //! The bodies are `#[inline(always)]` and name no features, so each takes on those of the shell that it is inlined into.
 
-#[cfg(target_arch = "x86_64")]
-use super::avx512;
 use super::delta::{self, Runs, decode, sum};
 use super::tools::{self, Tools};
 use super::{Isa, Kernels, bits, compare, lane, select, unpack, value};
+#[cfg(target_arch = "x86_64")]
+use super::{avx2, avx512};
 
 /// The instances of a kernel for the widths 0 to 32.
 macro_rules! up_to_32 {
@@ -111,7 +111,12 @@ pub(super) static RUNS_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), s
 pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
 
 #[cfg(target_arch = "x86_64")]
-static AVX2: Kernels = table!(Isa::Avx2, tools::Wide<64>, #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]);
+static AVX2: Kernels = {
+    let mut kernels = table!(Isa::Avx2, tools::Wide<64>, #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]);
+    kernels.i32.delta = avx2::DELTA_I32;
+    kernels.i64.delta = avx2::DELTA_I64;
+    kernels
+};
 
 #[cfg(target_arch = "x86_64")]
 static AVX512: Kernels = {

@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod bits;
 mod compare;

@@ -4,7 +4,7 @@
 //! both bounds.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, UNIT, Verdicts};
+use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -146,25 +146,11 @@ impl<'a> InRange64<'a> {
         self.narrow.sink.verdicts.finish();
         self.last
     }
-
-    /// The range within which the values of `batch` lie, where its size is less than 2^32.
-    #[inline(always)]
-    fn bounds(&self, batch: &Batch) -> Option<(i64, u32)> {
-        let count = (batch.miniblocks * batch.units * UNIT) as i64;
-        // Wider sums may wrap.
-        let min_delta = i64::from(i32::try_from(batch.min_delta).ok()?);
-        let max_delta = min_delta + (1 << batch.largest()) - 1;
-        let (down, up) = (count * min_delta.min(0), count * max_delta.max(0));
-        let lowest = self.last.checked_add(down)?;
-        lowest.checked_add(up - down)?;
-        Some((lowest, u32::try_from(up - down).ok()?))
-    }
 }
 
 impl Engine for InRange64<'_> {
     const MAX_WIDTH: u32 = 64;
-    /// So that the bounds of a batch do not overflow.
-    const MAX_UNITS: usize = 256;
+    const MAX_UNITS: usize = Rebased::MAX_UNITS;
     const CLASSES: usize = 7;
 
     #[inline(always)]
@@ -178,20 +164,14 @@ impl Engine for InRange64<'_> {
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         if CLASS <= 3
-            && let Some((lowest, size)) = self.bounds(&batch)
+            && let Some(rebased) = Rebased::new(&batch, self.last, self.low, self.high)
         {
-            let distance = |bound: i64| bound.saturating_sub(lowest);
-            // In the terms of what lies between the bounds of the batch; an empty range is one that no value is in.
-            let (low, high) = (distance(self.low).max(0), distance(self.high).min(size.into()));
-            let (low, span) = if low <= high { (low as u32, (high - low) as u32) } else { (size.wrapping_add(1), 0) };
-            let last = (self.last.wrapping_sub(lowest) as u32).wrapping_sub(low);
             // SAFETY: the caller's.
             unsafe {
-                self.narrow.set_last(last.cast_signed());
-                self.narrow.sink.span = _mm512_set1_epi32(span.cast_signed());
+                self.narrow.set_last(rebased.narrow(self.last).cast_signed());
+                self.narrow.sink.span = _mm512_set1_epi32(rebased.span.cast_signed());
                 self.narrow.batch::<CLASS>(packed, batch);
-                let last = self.narrow.last().cast_unsigned().wrapping_add(low);
-                self.last = lowest + i64::from(last);
+                self.last = rebased.widen(self.narrow.last().cast_unsigned());
             }
             return;
         }

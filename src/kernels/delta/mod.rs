@@ -4,6 +4,8 @@
 //! in the language of one instruction set. It checks what the engines rely on.
 
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod rebased;
 mod shells;
 mod store;
 mod stream;
@@ -11,7 +13,11 @@ mod stream;
 mod tests;
 mod verdicts;
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use portable::decode_runs;
 pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
+#[cfg(target_arch = "x86_64")]
+pub(super) use rebased::Rebased;
 pub(super) use shells::{Shells, shells};
 pub(super) use store::{Aside, Store};
 pub(super) use stream::feed;

@@ -53,18 +53,33 @@ impl<T: Lane> Engine for Portable<'_, T> {
 
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
-        let min_delta = T::wrap(batch.min_delta);
-        self.store.begin(&batch);
-        let mut unit = batch.done;
-        for (width, run) in batch.runs(packed) {
-            // SAFETY: of this batch, whose runs are all of its units.
-            let out = unsafe { self.store.units(unit, run.units) };
-            self.last = T::runs().decode[width](run.bytes, min_delta, self.last, out.as_flattened_mut());
-            unit += run.units;
-        }
-        // SAFETY: all units were written.
-        unsafe { self.store.end(&batch) };
+        // SAFETY: the caller's.
+        self.last = unsafe { decode_runs(&mut self.store, packed, &batch, self.last) };
     }
+}
+
+/// Decodes a batch, after `last`, and returns its last value.
+///
+/// # Safety
+/// As [`Engine::batch`], of at most `MAX_UNITS` of a [`Store`].
+#[inline(always)]
+pub(in crate::kernels) unsafe fn decode_runs<T: Lane>(
+    store: &mut Store<'_, T>,
+    packed: &[u8],
+    batch: &Batch,
+    mut last: T,
+) -> T {
+    store.begin(batch);
+    let mut unit = batch.done;
+    for (width, run) in batch.runs(packed) {
+        // SAFETY: of this batch, whose runs are all of its units.
+        let out = unsafe { store.units(unit, run.units) };
+        last = T::runs().decode[width](run.bytes, T::wrap(batch.min_delta), last, out.as_flattened_mut());
+        unit += run.units;
+    }
+    // SAFETY: all units were written.
+    unsafe { store.end(batch) };
+    last
 }
 
 /// Compares decoded values with a range.
