@@ -15,13 +15,17 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod bits;
 mod compare;
 mod delta;
+mod interleave;
 mod isa;
 mod lane;
 mod select;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod tools;

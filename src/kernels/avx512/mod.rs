@@ -16,11 +16,17 @@
 
 use std::arch::x86_64::*;
 
+pub(super) mod compare;
+pub(super) mod gather;
 mod in_range;
 mod int32;
 mod int64;
+pub(super) mod interleave;
+pub(super) mod select;
+pub(super) mod sets;
 mod sum;
 mod tables;
+pub(super) mod unpack;
 
 use super::delta::{Shells, shells};
 use in_range::{InRange32, InRange64};
