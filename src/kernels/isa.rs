@@ -4,7 +4,7 @@
 
 use super::delta::{self, Runs, decode, sum};
 use super::tools::{self, Tools};
-use super::{Isa, Kernels, bits, compare, lane, select, unpack, value};
+use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -32,6 +32,7 @@ macro_rules! by_width {
 macro_rules! table {
     ($isa:expr, $tools:ty, $(#[$feature:meta])*) => {{
         use compare::Comparison;
+        use interleave::Interleave;
         use lane::Lane;
 
         $(#[$feature])*
@@ -47,6 +48,14 @@ macro_rules! table {
             compare::compare::<T, $tools>(left, right, op, signed, words);
         }
         $(#[$feature])*
+        fn in_bitmap<T: Lane>(values: &[T], base: T, bitmap: &[u64], outside: bool, words: &mut [u64]) {
+            sets::in_bitmap(values, base, bitmap, outside, words);
+        }
+        $(#[$feature])*
+        fn in_sorted<T: Lane>(values: &[T], set: &[T], words: &mut [u64]) {
+            sets::in_sorted::<T, $tools>(values, set, words);
+        }
+        $(#[$feature])*
         fn compact<U: Copy>(values: &[U], words: &[u64], out: &mut [U]) -> usize {
             select::compact(values, words, out)
         }
@@ -57,6 +66,10 @@ macro_rules! table {
         $(#[$feature])*
         fn gather<U: Copy>(dictionary: &[U], indices: &[u32], out: &mut [U]) -> bool {
             select::gather(dictionary, indices, out)
+        }
+        $(#[$feature])*
+        fn interleave<U: Interleave>(streams: &[u8], stride: usize, out: &mut [U]) {
+            U::interleave(streams, stride, out);
         }
         $(#[$feature])*
         fn count_ones(words: &[u64]) -> usize {
@@ -85,15 +98,34 @@ macro_rules! table {
                 delta: delta::PORTABLE_I32,
                 in_range: in_range::<i32>,
                 compare: compare::<i32>,
+                in_bitmap: in_bitmap::<i32>,
+                in_sorted: in_sorted::<i32>,
             },
             i64: lane::Table {
                 delta: delta::PORTABLE_I64,
                 in_range: in_range::<i64>,
                 compare: compare::<i64>,
+                in_bitmap: in_bitmap::<i64>,
+                in_sorted: in_sorted::<i64>,
             },
-            u32: value::Table { compact: compact::<u32>, expand: expand::<u32>, gather: gather::<u32> },
-            u64: value::Table { compact: compact::<u64>, expand: expand::<u64>, gather: gather::<u64> },
-            u128: value::Table { compact: compact::<u128>, expand: expand::<u128>, gather: gather::<u128> },
+            u32: value::Table {
+                compact: compact::<u32>,
+                expand: expand::<u32>,
+                gather: gather::<u32>,
+                interleave: interleave::<u32>,
+            },
+            u64: value::Table {
+                compact: compact::<u64>,
+                expand: expand::<u64>,
+                gather: gather::<u64>,
+                interleave: interleave::<u64>,
+            },
+            u128: value::Table {
+                compact: compact::<u128>,
+                expand: expand::<u128>,
+                gather: gather::<u128>,
+                interleave: interleave::<u128>,
+            },
             unpack: up_to_32!(unpack),
             count_ones,
             pext,
@@ -113,8 +145,27 @@ pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
 #[cfg(target_arch = "x86_64")]
 static AVX2: Kernels = {
     let mut kernels = table!(Isa::Avx2, tools::Wide<64>, #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]);
-    kernels.i32.delta = avx2::DELTA_I32;
-    kernels.i64.delta = avx2::DELTA_I64;
+    kernels.i32.delta = avx2::delta::I32;
+    kernels.i64.delta = avx2::delta::I64;
+    kernels.unpack = {
+        use avx2::unpack::unpack;
+        up_to_32!(unpack)
+    };
+    kernels.i32.in_range = avx2::compare::in_range_i32;
+    kernels.i64.in_range = avx2::compare::in_range_i64;
+    kernels.i32.compare = avx2::compare::compare_i32;
+    kernels.i64.compare = avx2::compare::compare_i64;
+    kernels.i32.in_bitmap = avx2::sets::in_bitmap_i32;
+    kernels.i64.in_bitmap = avx2::sets::in_bitmap_i64;
+    kernels.i32.in_sorted = avx2::sets::in_sorted_i32;
+    kernels.i64.in_sorted = avx2::sets::in_sorted_i64;
+    kernels.u32.compact = avx2::select::compact_u32;
+    kernels.u64.compact = avx2::select::compact_u64;
+    kernels.u32.expand = avx2::select::expand_u32;
+    kernels.u64.expand = avx2::select::expand_u64;
+    kernels.u32.gather = avx2::gather::gather_u32;
+    kernels.u32.interleave = avx2::interleave::interleave_u32;
+    kernels.u64.interleave = avx2::interleave::interleave_u64;
     kernels
 };
 
@@ -125,14 +176,30 @@ static AVX512: Kernels = {
         tools::Wide<32>,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx2,bmi1,bmi2,popcnt,lzcnt")]
     );
-    kernels.i32.delta = avx512::DELTA_I32;
-    kernels.i64.delta = avx512::DELTA_I64;
+    kernels.i32.delta = avx512::delta::I32;
+    kernels.i64.delta = avx512::delta::I64;
+    kernels.unpack = {
+        use avx512::unpack::unpack;
+        up_to_32!(unpack)
+    };
+    kernels.i32.in_range = avx512::compare::in_range_i32;
+    kernels.i64.in_range = avx512::compare::in_range_i64;
+    kernels.i32.compare = avx512::compare::compare_i32;
+    kernels.i64.compare = avx512::compare::compare_i64;
+    kernels.i32.in_bitmap = avx512::sets::in_bitmap_i32;
+    kernels.i64.in_bitmap = avx512::sets::in_bitmap_i64;
+    kernels.i32.in_sorted = avx512::sets::in_sorted_i32;
+    kernels.i64.in_sorted = avx512::sets::in_sorted_i64;
+    kernels.u32.compact = avx512::select::compact_u32;
+    kernels.u64.compact = avx512::select::compact_u64;
+    kernels.u32.expand = avx512::select::expand_u32;
+    kernels.u64.expand = avx512::select::expand_u64;
+    kernels.u32.gather = avx512::gather::gather_u32;
+    kernels.u32.interleave = avx512::interleave::interleave_u32;
+    kernels.u64.interleave = avx512::interleave::interleave_u64;
+    kernels.u64.gather = avx512::gather::gather_u64;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
-    kernels.u32.compact = AVX2.u32.compact;
-    kernels.u64.compact = AVX2.u64.compact;
     kernels.u128.compact = AVX2.u128.compact;
-    kernels.u32.expand = AVX2.u32.expand;
-    kernels.u64.expand = AVX2.u64.expand;
     kernels.u128.expand = AVX2.u128.expand;
     kernels
 };

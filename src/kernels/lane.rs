@@ -9,6 +9,8 @@ pub(super) struct Table<T: 'static> {
     pub(super) delta: Shells<T>,
     pub(super) in_range: unsafe fn(&[T], T, T, &mut [u64]),
     pub(super) compare: unsafe fn(&[T], &[T], Comparison, bool, &mut [u64]),
+    pub(super) in_bitmap: unsafe fn(&[T], T, &[u64], bool, &mut [u64]),
+    pub(super) in_sorted: unsafe fn(&[T], &[T], &mut [u64]),
 }
 
 /// A physical type that DELTA_BINARY_PACKED knows: `i32` or `i64`.
@@ -146,13 +148,38 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).compare)(left, right, op, signed, words) }
     }
+
+    /// Sets bit `i` where bit `values[i] - base` of `bitmap` is set, and clears it elsewhere, up to the end of the last word.
+    ///
+    /// The difference wraps and is unsigned; `outside` is the answer where it lies past the end of `bitmap`.
+    ///
+    /// # Panics
+    /// `words` is shorter than `values.len().div_ceil(64)`; further words are untouched.
+    #[inline]
+    fn in_bitmap(kernels: &Kernels, values: &[Self], base: Self, bitmap: &[u64], outside: bool, words: &mut [u64]) {
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).in_bitmap)(values, base, bitmap, outside, words) }
+    }
+
+    /// Sets bit `i` where `values[i]` is in `set`, and clears it elsewhere, up to the end of the last word.
+    ///
+    /// `set` ascends; meant for some tens of members that lie too far apart for [`Lane::in_bitmap`].
+    ///
+    /// # Panics
+    /// `words` is shorter than `values.len().div_ceil(64)`; further words are untouched.
+    #[inline]
+    fn in_sorted(kernels: &Kernels, values: &[Self], set: &[Self], words: &mut [u64]) {
+        debug_assert!(set.is_sorted(), "the set ascends");
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).in_sorted)(values, set, words) }
+    }
 }
 
 pub(super) mod sealed {
     /// What the bodies need of a lane.
     pub trait Lane: Sized {
         /// The unsigned type of the same width.
-        type Unsigned: Copy + Ord;
+        type Unsigned: Copy + Ord + Into<u64>;
         /// The same bits.
         fn unsigned(self) -> Self::Unsigned;
         /// The low bits.

@@ -21,9 +21,11 @@ mod avx512;
 mod bits;
 mod compare;
 mod delta;
+mod interleave;
 mod isa;
 mod lane;
 mod select;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod tools;

@@ -22,16 +22,19 @@ impl Random {
 
     /// A bitmap of one of several densities.
     fn words(&mut self, len: usize) -> Vec<u64> {
-        let density = self.below(6);
-        let mut word = || match density {
+        let density = self.below(8);
+        let word = |index: usize| match density {
             0 => 0,
             1 => u64::MAX,
             2 => self.next() & self.next() & self.next() & self.next(),
             3 => self.next() | self.next() | self.next(),
             4 => [0, u64::MAX, 1, 1 << 63, self.next()][self.below(5)],
+            5 => 1 << self.below(64),
+            // Long runs of one answer.
+            6 => [0, u64::MAX, self.next()][index / 5 % 3],
             _ => self.next(),
         };
-        (0..len).map(|_| word()).collect()
+        (0..len).map(word).collect()
     }
 
     fn bytes(&mut self, len: usize) -> Vec<u8> {
@@ -54,8 +57,10 @@ fn unpack_one(packed: &[u8], bit_width: usize, index: usize) -> u64 {
     })
 }
 
-/// Lengths around every border that matters.
-const LENGTHS: [usize; 17] = [0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 250, 1023, 1024];
+/// Every short length, and those around the borders that matter.
+fn lengths() -> impl Iterator<Item = usize> {
+    (0..=330).chain([511, 512, 513, 575, 576, 577, 700, 767, 768, 769, 1023, 1024, 1025, 1100])
+}
 
 #[test]
 fn table_is_that_of_the_instruction_set() {
@@ -82,7 +87,7 @@ fn unpack_at_every_width() {
     let mut random = Random(2);
     for table in tables() {
         for bit_width in 0..=32 {
-            for len in [0, 8, 16, 24, 32, 40, 128, 136, 1024] {
+            for len in (0..=1104).step_by(8) {
                 let packed = random.bytes(len / 8 * bit_width).into_boxed_slice();
                 let mut out = vec![7; len];
                 table.unpack(&packed, bit_width as u32, &mut out);
@@ -128,9 +133,11 @@ fn check_comparisons<T: Lane>(unsigned: impl Fn(T) -> u64) {
     use Comparison::*;
     let mut random = Random(3);
     for table in tables() {
-        for len in LENGTHS {
-            let left = lanes::<T>(&mut random, len);
-            let right = lanes::<T>(&mut random, len);
+        for len in lengths() {
+            let shift = random.below(17);
+            let (left, right) = (lanes::<T>(&mut random, shift + len), lanes::<T>(&mut random, shift + len));
+            let (left, right) = (left.into_boxed_slice(), right.into_boxed_slice());
+            let (left, right) = (&left[shift..], &right[shift..]);
             let mut words = vec![GARBAGE; len.div_ceil(64) + 1];
             for op in [Eq, NotEq, Lt, LtEq, Gt, GtEq] {
                 for signed in [false, true] {
@@ -145,8 +152,8 @@ fn check_comparisons<T: Lane>(unsigned: impl Fn(T) -> u64) {
                             GtEq => order.is_ge(),
                         }
                     };
-                    let expected: Vec<bool> = left.iter().zip(&right).map(holds).collect();
-                    T::compare(table, &left, &right, op, signed, &mut words);
+                    let expected: Vec<bool> = left.iter().zip(right).map(holds).collect();
+                    T::compare(table, left, right, op, signed, &mut words);
                     check_words(&words, &expected, &format!("{table:?}, {op:?}, signed {signed}, {len} values"));
                 }
             }
@@ -154,7 +161,7 @@ fn check_comparisons<T: Lane>(unsigned: impl Fn(T) -> u64) {
                 let bounds = lanes::<T>(&mut random, 2);
                 let (low, high) = (bounds[0], bounds[1]);
                 let expected: Vec<bool> = left.iter().map(|value| (low..=high).contains(value)).collect();
-                T::in_range(table, &left, low, high, &mut words);
+                T::in_range(table, left, low, high, &mut words);
                 check_words(&words, &expected, &format!("{table:?}, {low:?}..={high:?}, {len} values"));
             }
         }
@@ -180,24 +187,79 @@ fn comparison_swaps() {
     }
 }
 
+fn check_sets<T: Lane>(unsigned: impl Fn(T) -> u64) {
+    let mut random = Random(8);
+    let extremes = [T::wrap(i64::MIN), T::wrap(i64::MAX), T::wrap(-1), T::wrap(0)];
+    for table in tables() {
+        for len in (0..200usize).chain([1023, 1024, 1100]) {
+            let shift = random.below(17);
+            let mut words = vec![GARBAGE; len.div_ceil(64) + 1];
+            let size = [0, 1, 2, 4, 5, 8, 16, 17, 32, 33, 1024][random.below(11)];
+            let bitmap = random.words(size).into_boxed_slice();
+            let base = if random.below(2) == 0 { extremes[random.below(4)] } else { T::wrap(random.next() as i64) };
+            let near = |random: &mut Random| base.add(T::wrap(random.below(80 * size + 64) as i64 - 32));
+            let values: Vec<T> = (0..shift + len)
+                .map(|_| if random.below(8) == 0 { T::wrap(random.next() as i64) } else { near(&mut random) })
+                .collect();
+            for outside in [false, true] {
+                let holds = |value: &T| {
+                    let at = unsigned(value.sub(base)) as usize;
+                    if at < 64 * size { bit(&bitmap, at) } else { outside }
+                };
+                let expected: Vec<bool> = values[shift..].iter().map(holds).collect();
+                T::in_bitmap(table, &values[shift..], base, &bitmap, outside, &mut words);
+                check_words(&words, &expected, &format!("{table:?}, {size} words from {base:?}, {len} values"));
+            }
+
+            for size in [random.below(70), [11, 12, 13, 16, 17, 31, 32, 33, 63, 64, 65, 1000][random.below(12)]] {
+                let mut set = lanes::<T>(&mut random, size);
+                set.sort();
+                if random.below(2) == 0 {
+                    set.dedup();
+                }
+                let set = set.into_boxed_slice();
+                let values: Vec<T> = lanes::<T>(&mut random, shift + len)
+                    .into_iter()
+                    .map(|value| if size > 0 && random.below(2) == 0 { set[random.below(set.len())] } else { value })
+                    .collect();
+                let expected: Vec<bool> = values[shift..].iter().map(|value| set.contains(value)).collect();
+                T::in_sorted(table, &values[shift..], &set, &mut words);
+                check_words(&words, &expected, &format!("{table:?}, set {set:?}, {len} values"));
+            }
+        }
+    }
+}
+
+#[test]
+fn members_of_sets() {
+    check_sets::<i32>(|value| u64::from(value.cast_unsigned()));
+    check_sets::<i64>(i64::cast_unsigned);
+}
+
 fn check_moves<U: Value>(make: impl Fn(u64) -> U) {
     let mut random = Random(4);
     for table in tables() {
-        for len in LENGTHS {
-            for _ in 0..8 {
-                let values: Vec<U> = (0..len).map(|_| make(random.next() | 1)).collect();
+        for len in lengths() {
+            for _ in 0..3 {
+                let shift = random.below(17);
+                let values: Box<[U]> = (0..shift + len).map(|_| make(random.next() | 1)).collect();
+                let values = &values[shift..];
                 // Bits past the end, and words past the end, must not matter.
-                let words = random.words(len.div_ceil(64) + 1);
+                let more = random.below(2);
+                let words = random.words(len.div_ceil(64) + more).into_boxed_slice();
                 let expected: Vec<U> = (0..len).filter(|&i| bit(&words, i)).map(|i| values[i]).collect();
-                let mut out = vec![U::default(); len];
-                let count = U::compact(table, &values, &words, &mut out);
-                assert_eq!(&out[..count], expected, "{table:?}, {len} values");
+                let mut out = vec![make(3); shift + len].into_boxed_slice();
+                let count = U::compact(table, values, &words, &mut out[shift..]);
+                assert_eq!(out[shift..][..count], expected, "{table:?}, {len} values");
+                assert!(out[..shift].iter().all(|&value| value == make(3)));
 
                 for spare in [0, 1, 100] {
-                    let mut dense = expected.clone();
+                    let mut dense = vec![make(5); shift];
+                    dense.extend(&expected);
                     dense.extend((0..spare).map(|_| make(random.next())));
+                    let dense = dense.into_boxed_slice();
                     let mut out = vec![make(3); len + 3];
-                    assert_eq!(U::expand(table, &dense, &words, len, &mut out), expected.len());
+                    assert_eq!(U::expand(table, &dense[shift..], &words, len, &mut out), expected.len());
                     for i in 0..len {
                         let expected = if bit(&words, i) { values[i] } else { U::default() };
                         assert_eq!(out[i], expected, "{table:?}, {len} rows, row {i}");
@@ -234,10 +296,10 @@ fn expand_of_too_few_values_panics() {
 fn check_gather<U: Value>(make: impl Fn(u64) -> U) {
     let mut random = Random(5);
     for table in tables() {
-        for len in LENGTHS {
-            for entries in [1, 2, 7, 1000] {
-                let dictionary: Vec<U> = (0..entries).map(|_| make(random.next())).collect();
-                let mut indices: Vec<u32> = (0..len).map(|_| random.below(entries) as u32).collect();
+        for len in lengths() {
+            for entries in [1, 2, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 1000] {
+                let dictionary: Box<[U]> = (0..entries).map(|_| make(random.next())).collect();
+                let mut indices: Box<[u32]> = (0..len).map(|_| random.below(entries) as u32).collect();
                 let mut out = vec![U::default(); len + 1];
                 assert!(U::gather(table, &dictionary, &indices, &mut out));
                 for (value, &index) in out.iter().zip(&indices) {
@@ -263,6 +325,35 @@ fn gather() {
     check_gather(|bits| bits as u32);
     check_gather(|bits| bits);
     check_gather(|bits| u128::from(bits) << 64 | u128::from(!bits));
+}
+
+fn check_interleave<U: Value, const W: usize>(value: impl Fn([u8; W]) -> U) {
+    let mut random = Random(10);
+    for table in tables() {
+        for len in (0..300).chain([1023, 1024, 1100]) {
+            let (before, stride) = (random.below(17), len + [0, 1, 500][random.below(3)]);
+            // No byte more than there must be.
+            let streams = random.bytes(before + (W - 1) * stride + len).into_boxed_slice();
+            let expected: Vec<U> =
+                (0..len).map(|i| value(std::array::from_fn(|byte| streams[before + byte * stride + i]))).collect();
+            let mut out = vec![U::default(); before + len];
+            U::interleave(table, &streams[before..], stride, &mut out[before..]);
+            assert_eq!(out[before..], expected, "{table:?}, {len} values, {stride} apart");
+            if len > 0 {
+                let short = || U::interleave(table, &streams[before + 1..], stride, &mut vec![U::default(); len]);
+                assert!(std::panic::catch_unwind(short).is_err());
+            }
+        }
+        let huge = || U::interleave(table, &[0; 64], usize::MAX / 2, &mut [U::default()]);
+        assert!(std::panic::catch_unwind(huge).is_err());
+    }
+}
+
+#[test]
+fn interleave() {
+    check_interleave(u32::from_le_bytes);
+    check_interleave(u64::from_le_bytes);
+    check_interleave(u128::from_le_bytes);
 }
 
 #[test]
@@ -339,4 +430,55 @@ fn ranges_and_copies_of_bits() {
     assert!(std::panic::catch_unwind(|| copy_bits(&[0], 1, &mut [0, 0], 0, 64)).is_err());
     assert!(std::panic::catch_unwind(|| copy_bits(&[0, 0], 0, &mut [0], 1, 64)).is_err());
     assert!(std::panic::catch_unwind(|| fill_bits(&mut [0], 1, 64, true)).is_err());
+}
+
+/// Inputs and outputs that end before pages without access: whoever reads or writes past them ends the process.
+#[test]
+#[cfg(target_os = "linux")]
+fn nothing_past_the_slices_is_touched() {
+    use guarded::Guarded;
+
+    fn check<T: Lane + Value>() {
+        let mut random = Random(11);
+        let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| Guarded::new(1 << 16));
+        for table in tables() {
+            for len in lengths() {
+                let values = first.copy(&lanes::<T>(&mut random, len));
+                let selection = second.copy(&random.words(len.div_ceil(64)));
+                let out = third.end::<T>(len);
+                let count = T::compact(table, values, selection, out);
+                let dense = fourth.copy(&out[..count]);
+                assert_eq!(T::expand(table, dense, selection, len, out), count);
+                for (row, value) in out.iter().enumerate() {
+                    assert_eq!(*value, if bit(selection, row) { values[row] } else { T::default() });
+                }
+
+                let other = second.copy(&lanes::<T>(&mut random, len));
+                let words = third.end::<u64>(len.div_ceil(64));
+                T::in_range(table, values, T::wrap(-1), T::wrap(1), words);
+                for op in [Comparison::Eq, Comparison::LtEq] {
+                    T::compare(table, values, other, op, random.below(2) == 1, words);
+                }
+                let members = random.below(80);
+                let mut set = lanes::<T>(&mut random, members);
+                set.sort();
+                T::in_sorted(table, values, fourth.copy(&set), words);
+                let size = random.below(40);
+                T::in_bitmap(table, values, T::wrap(-20), fourth.copy(&random.words(size)), true, words);
+
+                let entries = 1 + random.below(70);
+                let indices: Vec<u32> = (0..len).map(|_| random.below(entries) as u32).collect();
+                let dictionary = lanes::<T>(&mut random, entries);
+                let out = third.end::<T>(len);
+                assert!(T::gather(table, second.copy(&dictionary), first.copy(&indices), out));
+                T::interleave(table, first.copy(&random.bytes(size_of::<T>() * len)), len, out);
+
+                let (len, bit_width) = (len / 8 * 8, random.below(33));
+                let packed = first.copy(&random.bytes(len / 8 * bit_width));
+                table.unpack(packed, bit_width as u32, third.end(len));
+            }
+        }
+    }
+    check::<i32>();
+    check::<i64>();
 }

@@ -7,6 +7,7 @@ pub(super) struct Table<U> {
     pub(super) compact: unsafe fn(&[U], &[u64], &mut [U]) -> usize,
     pub(super) expand: unsafe fn(&[U], &[u64], usize, &mut [U]) -> usize,
     pub(super) gather: unsafe fn(&[U], &[u32], &mut [U]) -> bool,
+    pub(super) interleave: unsafe fn(&[u8], usize, &mut [U]),
 }
 
 /// A value of 4, 8 or 16 bytes that selections move: any integer or float of that width, or a string view as `u128`.
@@ -48,6 +49,22 @@ pub trait Value: Copy + Default + PartialEq + std::fmt::Debug + Send + Sync + 's
         let out = &mut out[..indices.len()];
         // SAFETY: there is a reference to the table, so the processor has its features.
         unsafe { (Self::table(kernels).gather)(Self::bits(dictionary), indices, Self::bits_mut(out)) }
+    }
+
+    /// Puts values together from streams of their bytes, least significant first: byte `k` of value `i` is
+    /// `streams[k * stride + i]`.
+    ///
+    /// # Panics
+    /// The last of these is past the end of `streams`.
+    #[inline]
+    fn interleave(kernels: &Kernels, streams: &[u8], stride: usize, out: &mut [Self]) {
+        if out.is_empty() {
+            return;
+        }
+        let last = (size_of::<Self>() - 1).checked_mul(stride).and_then(|start| start.checked_add(out.len()));
+        assert!(last.is_some_and(|end| end <= streams.len()), "each stream has a byte for each value");
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        unsafe { (Self::table(kernels).interleave)(streams, stride, Self::bits_mut(out)) }
     }
 }
 

@@ -1,0 +1,218 @@
+//! DELTA_BINARY_PACKED by AVX-512 with VBMI, VBMI2 and VNNI.
+//!
+//! Units of 32 values are unpacked into two vectors, summed up, and stored or compared. The kernels are classed by the
+//! largest width that they take, not by width: the constants of a width come from `super::tables`, so that widths which change from
+//! miniblock to miniblock mispredict no jump.
+//!
+//! | file | job |
+//! |---|---|
+//! | `int32`, `int64` | packed deltas to values |
+//! | `in_range` | packed deltas to verdicts on the values |
+//! | `sum` | packed deltas to their sum |
+//!
+//! All functions are inlined into the shells below, which have the features, and name none themselves: with
+//! `#[target_feature]` they could not be `#[inline(always)]`, and what a loop keeps in registers would go to memory.
+
+use std::arch::x86_64::*;
+
+mod in_range;
+mod int32;
+mod int64;
+mod sum;
+
+use super::tables::{self, Bytes, NARROW, lanes, quad};
+use crate::kernels::delta::{Shells, shells};
+use in_range::{InRange32, InRange64};
+use int32::Int32;
+use int64::Int64;
+use sum::{Sum32, Sum64};
+
+pub(in crate::kernels) const I32: Shells<i32> = shells!(
+    i32,
+    Int32,
+    Sum32,
+    InRange32,
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+);
+
+pub(in crate::kernels) const I64: Shells<i64> = shells!(
+    i64,
+    Int64,
+    Sum64,
+    InRange64,
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+);
+
+#[inline(always)]
+unsafe fn constant(bytes: &Bytes) -> __m512i {
+    // SAFETY: 64 bytes that are aligned to 64; the features are the caller's.
+    unsafe { _mm512_load_si512(bytes.0.as_ptr().cast()) }
+}
+
+/// 64 bytes from `at` on.
+///
+/// # Safety
+/// They lie in `packed`.
+#[inline(always)]
+unsafe fn load(packed: &[u8], at: usize) -> __m512i {
+    debug_assert!(at + 64 <= packed.len());
+    // SAFETY: the caller's.
+    unsafe { _mm512_loadu_si512(packed.as_ptr().add(at).cast()) }
+}
+
+#[inline(always)]
+unsafe fn store<T>(out: &mut [T], values: __m512i) {
+    assert!(size_of_val(out) == 64);
+    // SAFETY: 64 bytes, as the assertion says; the features are the caller's.
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), values) }
+}
+
+/// `value`, of which the compiler knows nothing: it would replace masked additions and permutations by worse shuffles.
+#[inline(always)]
+fn opaque<T>(value: T) -> T {
+    std::hint::black_box(value)
+}
+
+/// Running sums of 16 lanes of 32 bits.
+#[derive(Clone, Copy)]
+struct Scan {
+    /// Lanes that take on a sum from before them, in the steps of 2, 4 and 8 lanes.
+    twos: __mmask16,
+    fours: __mmask16,
+    eights: __mmask16,
+    /// Lanes whose value is passed on in the steps of 4 and 8 lanes, and at the end.
+    third: __m512i,
+    seventh: __m512i,
+    last: __m512i,
+}
+
+impl Scan {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                twos: opaque(0xcccc),
+                fours: opaque(0xf0f0),
+                eights: opaque(0xff00),
+                third: constant(opaque(&const { lanes!(u32, |i| if i < 8 { 3 } else { 11 }) })),
+                seventh: opaque(_mm512_set1_epi32(7)),
+                last: opaque(_mm512_set1_epi32(15)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sums(&self, values: __m512i) -> __m512i {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let sums = _mm512_add_epi32(values, _mm512_slli_epi64::<32>(values));
+            let sums = _mm512_mask_add_epi32(sums, self.twos, sums, _mm512_shuffle_epi32::<0x55>(sums));
+            let sums = _mm512_mask_add_epi32(sums, self.fours, sums, _mm512_permutexvar_epi32(self.third, sums));
+            _mm512_mask_add_epi32(sums, self.eights, sums, _mm512_permutexvar_epi32(self.seventh, sums))
+        }
+    }
+
+    /// The last lane in all lanes.
+    #[inline(always)]
+    unsafe fn carry(&self, sums: __m512i) -> __m512i {
+        // SAFETY: the features are the caller's.
+        unsafe { _mm512_permutexvar_epi32(self.last, sums) }
+    }
+}
+
+/// 64 values up to 8 bits, in the bytes of lanes, in order or as `quad` deals the lanes.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 8.
+#[inline(always)]
+unsafe fn unpack_bytes<const DEALT: bool>(packed: &[u8], at: usize, width: usize) -> __m512i {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = NARROW.get_unchecked(width);
+        let (lanes, shifts) =
+            if DEALT { (&table.dealt, &table.dealt_shifts) } else { (&table.bytes, &table.bytes_shifts) };
+        let bytes = _mm512_permutexvar_epi8(constant(lanes), load(packed, at));
+        let bytes = _mm512_multishift_epi64_epi8(constant(shifts), bytes);
+        _mm512_and_si512(bytes, constant(&table.bytes_mask))
+    }
+}
+
+/// 32 values up to 16 bits, in the halves of lanes.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 16.
+#[inline(always)]
+unsafe fn unpack_halves(packed: &[u8], at: usize, width: usize) -> __m512i {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = NARROW.get_unchecked(width);
+        let halves = _mm512_permutexvar_epi8(constant(&table.halves), load(packed, at));
+        let halves = _mm512_multishift_epi64_epi8(constant(&table.halves_shifts), halves);
+        _mm512_and_si512(halves, constant(&table.halves_mask))
+    }
+}
+
+/// Of 32 values up to 25 bits the even and the odd ones; `upper` masks the last 32 bytes, and is opaque.
+///
+/// # Safety
+/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 25.
+#[inline(always)]
+unsafe fn unpack_evens_and_odds(packed: &[u8], at: usize, width: usize, upper: __mmask64) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = NARROW.get_unchecked(width);
+        let (first, second) = (load(packed, at), load(packed, at + 2 * width));
+        let even = constant(&table.even);
+        let even = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even, first), upper, even, second);
+        let odd = constant(&table.odd);
+        let odd = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(odd, first), upper, odd, second);
+        let mask = constant(&table.mask);
+        (
+            _mm512_and_si512(_mm512_srlv_epi32(even, constant(&table.even_shifts)), mask),
+            _mm512_and_si512(_mm512_srlv_epi32(odd, constant(&table.odd_shifts)), mask),
+        )
+    }
+}
+
+/// 16 values: from the four bytes in which each begins, and if they are `STRADDLING` those after them.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 32, and at most 25 unless `STRADDLING`.
+#[inline(always)]
+unsafe fn unpack_16<const STRADDLING: bool>(packed: &[u8], at: usize, width: usize) -> __m512i {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = NARROW.get_unchecked(width);
+        let bytes = load(packed, at);
+        let low = _mm512_permutexvar_epi8(constant(&table.natural), bytes);
+        let shifts = constant(&table.natural_shifts);
+        let values = if STRADDLING {
+            _mm512_shrdv_epi32(low, _mm512_permutexvar_epi8(constant(&table.natural_high), bytes), shifts)
+        } else {
+            _mm512_srlv_epi32(low, shifts)
+        };
+        _mm512_and_si512(values, constant(&table.mask))
+    }
+}
+
+/// 8 values: from the eight bytes in which each begins, and if they are `STRADDLING` those after them.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 64, and at most 57 unless `STRADDLING`.
+#[inline(always)]
+unsafe fn unpack_8<const STRADDLING: bool>(packed: &[u8], at: usize, width: usize) -> __m512i {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = tables::WIDE.get_unchecked(width);
+        let bytes = load(packed, at);
+        let low = _mm512_permutexvar_epi8(constant(&table.natural), bytes);
+        let shifts = constant(&table.natural_shifts);
+        let values = if STRADDLING {
+            _mm512_shrdv_epi64(low, _mm512_permutexvar_epi8(constant(&table.natural_high), bytes), shifts)
+        } else {
+            _mm512_srlv_epi64(low, shifts)
+        };
+        _mm512_and_si512(values, constant(&table.mask))
+    }
+}
