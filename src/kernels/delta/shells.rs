@@ -9,8 +9,10 @@ pub(in crate::kernels) struct Shells<T> {
     /// Units, and their sum.
     pub(in crate::kernels) sum: unsafe fn(&[u8], &mut Blocks, usize) -> (usize, T),
     /// Whole units.
-    pub(in crate::kernels) in_range: unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize,
+    pub(in crate::kernels) in_range: InRange<T>,
 }
+
+type InRange<T> = unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize;
 
 /// The [`Shells`] of three engines, with the given attributes.
 macro_rules! shells {

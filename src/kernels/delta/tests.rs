@@ -174,7 +174,7 @@ fn check_lengths<T: Lane>() {
     let mut random = Random(2);
     let shape = if T::BITS == 32 { (4, 32) } else { (4, 64) };
     each_width::<T>(&mut random, shape, 1100, |_, blocks| {
-        let mut out = vec![T::default(); 1100];
+        let mut out = [T::default(); 1100];
         for kernels in tables() {
             for len in 0..=1100 {
                 let mut stream = blocks.stream();

@@ -106,6 +106,17 @@ impl int32::Sink for Distances32<'_> {
             self.push(unit, first, second);
         }
     }
+
+    #[inline(always)]
+    unsafe fn eights(&mut self, unit: usize, values: [__m256i; 4]) {
+        let mut exceeding = 0;
+        for (eight, values) in values.into_iter().enumerate() {
+            // SAFETY: the features are the caller's.
+            let mask = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(self.exceeds(values))) };
+            exceeding |= mask.cast_unsigned() << (8 * eight);
+        }
+        self.verdicts.push_unit(unit - self.first, !exceeding);
+    }
 }
 
 /// Compares INT64 with a range: in lanes of 32 bits where all values of a batch lie within 2^32, as its header tells.

@@ -23,6 +23,9 @@ pub(super) trait Sink {
 
     /// A unit, of whose 16 values each half of a vector holds four.
     unsafe fn fours(&mut self, unit: usize, values: [__m256i; 4]);
+
+    /// A unit in order.
+    unsafe fn eights(&mut self, unit: usize, values: [__m256i; 4]);
 }
 
 /// Decodes to a [`Sink`].
@@ -204,13 +207,17 @@ impl<S: Sink> Int32<S> {
     unsafe fn progression(&mut self, min_delta: &MinDelta, units: std::ops::Range<usize>) {
         // SAFETY: the features are the caller's.
         unsafe {
+            let first = _mm256_mullo_epi32(min_delta.once, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
+            let eight = _mm256_slli_epi32::<3>(min_delta.once);
             for unit in units {
-                let bases = self.bases(min_delta.half);
-                let mut values = min_delta.multiples;
+                let mut next = _mm256_add_epi32(self.carry, first);
+                let mut values = [next; 4];
                 for values in &mut values {
-                    *values = _mm256_add_epi32(*values, bases);
+                    *values = next;
+                    next = _mm256_add_epi32(next, eight);
                 }
-                self.sink.fours(unit, values);
+                self.carry = _mm256_add_epi32(self.carry, _mm256_slli_epi32::<2>(eight));
+                self.sink.eights(unit, values);
             }
         }
     }
@@ -298,6 +305,16 @@ impl Sink for Store<'_, i32> {
         for (four, values) in values.into_iter().enumerate() {
             // SAFETY: the features are the caller's.
             unsafe { store(&mut low[4 * four..][..4], &mut high[4 * four..][..4], values) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn eights(&mut self, unit: usize, values: [__m256i; 4]) {
+        // SAFETY: 32 bytes each; the rest is the caller's.
+        unsafe {
+            for (out, values) in self.unit(unit).as_chunks_mut::<8>().0.iter_mut().zip(values) {
+                _mm256_storeu_si256(out.as_mut_ptr().cast(), values);
+            }
         }
     }
 }

@@ -99,12 +99,15 @@ unsafe fn unpack_halves(packed: &[u8], at: usize, width: usize) -> (__m256i, __m
     }
 }
 
+/// The values in lanes of 16 bits.
 #[inline(always)]
 unsafe fn shift_halves(bytes: __m256i, halves: &Halves) -> __m256i {
-    // SAFETY: the features are the caller's.
+    // SAFETY: `Bytes` are aligned as vectors are; the features are the caller's.
     unsafe {
         let values = _mm256_and_si256(_mm256_shuffle_epi8(bytes, constant(&halves.bytes)), constant(&halves.mask));
-        _mm256_mulhi_epu16(values, constant(&halves.factors))
+        // Volatile, as the compiler widens factors that a loop keeps, and then multiplies half as many at a time.
+        let factors = (&raw const halves.factors).cast::<__m256i>().read_volatile();
+        _mm256_mulhi_epu16(values, factors)
     }
 }
 

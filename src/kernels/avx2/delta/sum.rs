@@ -181,6 +181,16 @@ impl Sum64 {
         for miniblock in 0..batch.miniblocks {
             let width = batch.width(miniblock);
             for _ in 0..2 * batch.units {
+                if STRADDLING && width == 64 {
+                    for four in 0..4 {
+                        // SAFETY: the caller's.
+                        let deltas = unsafe { load(packed, at + 32 * four, at + 32 * four + 16) };
+                        // SAFETY: the features are the caller's.
+                        self.lanes = unsafe { _mm256_add_epi64(self.lanes, deltas) };
+                    }
+                    at += UNIT / 16 * width;
+                    continue;
+                }
                 for two in 0..4 {
                     // SAFETY: the caller's.
                     unsafe {
