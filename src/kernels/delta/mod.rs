@@ -32,8 +32,7 @@ pub const UNIT: usize = 32;
 pub(super) struct Batch {
     /// Where the packed deltas begin.
     pub(super) at: usize,
-    /// The width of each miniblock, a byte each, the first one lowest.
-    pub(super) widths: u32,
+    pub(super) widths: Widths,
     /// At most 4.
     pub(super) miniblocks: usize,
     /// Units in each miniblock.
@@ -44,23 +43,10 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Width of a miniblock.
-    #[inline(always)]
-    pub(super) fn width(&self, miniblock: usize) -> usize {
-        (self.widths >> (8 * miniblock) & 0xff) as usize
-    }
-
-    /// The largest width.
-    #[inline(always)]
-    pub(super) fn largest(&self) -> usize {
-        let [a, b, c, d] = self.widths.to_le_bytes();
-        a.max(b).max(c.max(d)).into()
-    }
-
     /// Bytes of all packed deltas.
     #[inline(always)]
     pub(super) fn bytes(&self) -> usize {
-        self.widths.to_le_bytes().into_iter().map(usize::from).sum::<usize>() * (UNIT / 8 * self.units)
+        self.widths.sum() * (UNIT / 8 * self.units)
     }
 
     /// The packed deltas of miniblocks of equal width that follow each other.
@@ -69,9 +55,9 @@ impl Batch {
         let mut rest = &packed[self.at..];
         let mut miniblock = 0;
         std::iter::from_fn(move || {
-            let width = (miniblock < self.miniblocks).then(|| self.width(miniblock))?;
+            let width = (miniblock < self.miniblocks).then(|| self.widths.get(miniblock))?;
             let first = miniblock;
-            while miniblock < self.miniblocks && self.width(miniblock) == width {
+            while miniblock < self.miniblocks && self.widths.get(miniblock) == width {
                 miniblock += 1;
             }
             let units = (miniblock - first) * self.units;
@@ -88,10 +74,40 @@ impl Batch {
     }
 }
 
-/// Whether four widths are equal.
-#[inline(always)]
-pub(super) fn are_equal(widths: u32) -> bool {
-    widths == (widths & 0xff) * 0x101_0101
+/// The bit widths of up to four miniblocks, a byte each, the first one lowest; those that are not there are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Widths(pub(super) u32);
+
+impl Widths {
+    #[inline(always)]
+    pub(super) fn get(self, miniblock: usize) -> usize {
+        (self.0 >> (8 * miniblock) & 0xff) as usize
+    }
+
+    /// Whether none is over `max`, which is less than 128.
+    #[inline(always)]
+    pub(super) fn fit(self, max: u32) -> bool {
+        // A byte that is over sets its highest bit, unless it has it set already.
+        (self.0.wrapping_add((0x7f - max) * 0x101_0101) | self.0) & 0x8080_8080 == 0
+    }
+
+    /// Whether all four are the same.
+    #[inline(always)]
+    pub(super) fn are_equal(self) -> bool {
+        self.0 == self.0.rotate_left(8)
+    }
+
+    #[inline(always)]
+    pub(super) fn largest(self) -> usize {
+        let [a, b, c, d] = self.0.to_le_bytes();
+        a.max(b).max(c.max(d)).into()
+    }
+
+    #[inline(always)]
+    pub(super) fn sum(self) -> usize {
+        let pairs = (self.0 & 0xff_00ff) + (self.0 >> 8 & 0xff_00ff);
+        ((pairs & 0xffff) + (pairs >> 16)) as usize
+    }
 }
 
 /// Packed deltas of one width.
@@ -112,8 +128,8 @@ pub(super) trait Engine {
     /// Number of classes, at most 7.
     const CLASSES: usize;
 
-    /// The class of a batch, by its widths and the largest of them: each has a loop of its own.
-    fn class(widths: u32, largest: usize) -> usize;
+    /// The class of a batch, by widths that fit: each has a loop of its own.
+    fn class(widths: Widths) -> usize;
 
     /// Takes the next batch.
     ///

@@ -1,6 +1,6 @@
 //! Units by the compiler: an instance for each width, which it vectorises.
 
-use super::{Batch, Engine, Shells, Store, UNIT, Verdicts, shells};
+use super::{Batch, Engine, Shells, Store, UNIT, Verdicts, Widths, shells};
 use crate::kernels::Lane;
 use crate::kernels::compare::in_range;
 use crate::kernels::tools;
@@ -47,7 +47,7 @@ impl<T: Lane> Engine for Portable<'_, T> {
     const CLASSES: usize = 1;
 
     #[inline(always)]
-    fn class(_: u32, _: usize) -> usize {
+    fn class(_: Widths) -> usize {
         0
     }
 
@@ -109,7 +109,7 @@ impl<T: Lane> Engine for PortableInRange<'_, T> {
     const CLASSES: usize = 1;
 
     #[inline(always)]
-    fn class(_: u32, _: usize) -> usize {
+    fn class(_: Widths) -> usize {
         0
     }
 
@@ -153,7 +153,7 @@ impl<T: Lane> Engine for PortableSum<T> {
     const CLASSES: usize = 1;
 
     #[inline(always)]
-    fn class(_: u32, _: usize) -> usize {
+    fn class(_: Widths) -> usize {
         0
     }
 

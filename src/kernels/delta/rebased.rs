@@ -23,7 +23,7 @@ impl Rebased {
         let count = (batch.miniblocks * batch.units * UNIT) as i64;
         // Wider sums may wrap.
         let min_delta = i64::from(i32::try_from(batch.min_delta).ok()?);
-        let max_delta = min_delta + (1 << batch.largest()) - 1;
+        let max_delta = min_delta + (1 << batch.widths.largest()) - 1;
         let (down, up) = (count * min_delta.min(0), count * max_delta.max(0));
         let lowest = last.checked_add(down)?;
         lowest.checked_add(up - down)?;

@@ -1,6 +1,6 @@
 //! The walk over a stream: headers, whole blocks, parts of them, and the end of the page.
 
-use super::{Batch, Engine, UNIT};
+use super::{Batch, Engine, UNIT, Widths};
 use crate::kernels::Lane;
 
 /// Bytes past packed values that an [`Engine`] may load.
@@ -170,7 +170,8 @@ unsafe fn walk<E: Engine>(
             blocks.min_delta = min_delta;
             (blocks.widths, blocks.widths_end, blocks.position) = (position, widths_end, widths_end);
         }
-        let mut batch = Batch { at: 0, widths: 0, miniblocks: 1, units: 0, min_delta: blocks.min_delta, done: *done };
+        let mut batch =
+            Batch { at: 0, widths: Widths(0), miniblocks: 1, units: 0, min_delta: blocks.min_delta, done: *done };
         // Widths may reach into the slack.
         let Some(mut fits) = source.end.checked_sub(blocks.position) else { return };
         if blocks.left == 0 {
@@ -179,13 +180,11 @@ unsafe fn walk<E: Engine>(
             let count =
                 widths.len().min(4).min((wanted - *done) / units).min(blocks.deltas / blocks.values_per_miniblock);
             let mut bytes = 0usize;
-            let mut largest = 0;
             for (index, &width) in widths[..count].iter().enumerate() {
-                batch.widths |= u32::from(width) << (8 * index);
+                batch.widths.0 |= u32::from(width) << (8 * index);
                 bytes = bytes.saturating_add((UNIT / 8 * units).saturating_mul(width.into()));
-                largest = largest.max(width);
             }
-            if count > 0 && bytes <= fits && u32::from(largest) <= E::MAX_WIDTH && units <= E::MAX_UNITS / 4 {
+            if count > 0 && bytes <= fits && batch.widths.fit(E::MAX_WIDTH) && units <= E::MAX_UNITS / 4 {
                 batch.miniblocks = count;
                 batch.units = units;
                 blocks.widths += count;
@@ -210,7 +209,7 @@ unsafe fn walk<E: Engine>(
             if batch.units == 0 || blocks.bit_width > E::MAX_WIDTH {
                 return;
             }
-            batch.widths = blocks.bit_width;
+            batch.widths = Widths(blocks.bit_width);
             blocks.left -= batch.units * UNIT;
             blocks.deltas = blocks.deltas.saturating_sub(batch.units * UNIT);
         }
@@ -222,10 +221,10 @@ unsafe fn walk<E: Engine>(
             blocks.left = 0;
         }
         *done += batch.miniblocks * batch.units;
-        // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack; the features are
+        // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features are
         // the caller's.
         unsafe {
-            match E::class(batch.widths, batch.largest()) {
+            match E::class(batch.widths) {
                 0 => engine.batch::<0>(source.bytes, batch),
                 1 => engine.batch::<1>(source.bytes, batch),
                 2 => engine.batch::<2>(source.bytes, batch),
@@ -254,7 +253,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     let end = source.end.saturating_sub(source.offset);
     let first = *done;
     let last = first + ((wanted - first) / (4 * UNITS)).min(blocks.deltas / (4 * UNITS * UNIT)) * (4 * UNITS);
-    let mut run = Run { bytes: source.bytes, end, at: start, done: first, last, shape: Shape::default() };
+    let mut run = Run { bytes: source.bytes, end, at: start, done: first, last };
     while let Some(class) = run.class::<E>() {
         // SAFETY: the caller's.
         unsafe {
@@ -283,7 +282,6 @@ struct Run<'a> {
     /// Units.
     done: usize,
     last: usize,
-    shape: Shape,
 }
 
 impl Run<'_> {
@@ -294,8 +292,7 @@ impl Run<'_> {
             return None;
         }
         let header = Header::read(self.bytes, self.at, self.end)?;
-        self.shape = Shape::new(header.widths);
-        (self.shape.largest <= E::MAX_WIDTH).then(|| E::class(self.shape.widths, self.shape.largest as usize))
+        header.widths.fit(E::MAX_WIDTH).then(|| E::class(header.widths))
     }
 
     /// Feeds blocks as long as they are of one class.
@@ -307,16 +304,19 @@ impl Run<'_> {
         if CLASS >= E::CLASSES {
             return;
         }
-        let Run { bytes, end, mut at, mut done, last, mut shape } = *self;
+        let Run { bytes, end, mut at, mut done, last } = *self;
+        let (mut widths, mut sum) = (Widths(0), 0);
+        let mut is_first = true;
         while let Some(header) = Header::read(bytes, at, end) {
             // Where widths repeat, the address of the next header is foreseen rather than computed.
-            if !E::IS_SHORT || header.widths != shape.widths {
-                shape = Shape::new(header.widths);
-                if shape.largest > E::MAX_WIDTH || E::class(shape.widths, shape.largest as usize) != CLASS {
+            if !E::IS_SHORT || header.widths != widths || is_first {
+                is_first = false;
+                (widths, sum) = (header.widths, header.widths.sum());
+                if !widths.fit(E::MAX_WIDTH) || E::class(widths) != CLASS {
                     break;
                 }
             }
-            let next = header.end + UNIT / 8 * UNITS * shape.sum;
+            let next = header.end + UNIT / 8 * UNITS * sum;
             if next > end {
                 // Found again at the end of the loop around this one.
                 self.last = done;
@@ -324,7 +324,7 @@ impl Run<'_> {
             }
             let Header { min_delta, widths, end: at_packed } = header;
             let batch = Batch { at: at_packed, widths, miniblocks: 4, units: UNITS, min_delta, done };
-            // SAFETY: the widths were compared with the largest, the bytes with what is there before the slack; the features
+            // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features
             // are the caller's.
             unsafe { engine.batch::<CLASS>(bytes, batch) };
             at = next;
@@ -337,28 +337,11 @@ impl Run<'_> {
     }
 }
 
-/// Four widths, and what follows from them.
-#[derive(Clone, Copy, Default)]
-struct Shape {
-    widths: u32,
-    largest: u32,
-    sum: usize,
-}
-
-impl Shape {
-    #[inline(always)]
-    fn new(widths: u32) -> Self {
-        let [a, b, c, d] = widths.to_le_bytes();
-        let sum = widths.to_le_bytes().into_iter().map(usize::from).sum();
-        Self { widths, largest: u32::from(a.max(b).max(c.max(d))), sum }
-    }
-}
-
 /// The header of a block of four miniblocks.
 #[derive(Clone, Copy)]
 struct Header {
     min_delta: i64,
-    widths: u32,
+    widths: Widths,
     end: usize,
 }
 
@@ -372,7 +355,7 @@ impl Header {
         // Inside of the slack, if nowhere else.
         let bytes: &[u8; 16] = bytes.get(at..at + 16)?.first_chunk()?;
         let (min_delta, len) = min_delta(bytes)?;
-        let widths = u32::from_le_bytes(*bytes.get(len..)?.first_chunk()?);
+        let widths = Widths(u32::from_le_bytes(*bytes.get(len..)?.first_chunk()?));
         Some(Self { min_delta, widths, end: at + len + 4 })
     }
 }

@@ -4,7 +4,7 @@
 //! bounds. There are signed comparisons only, so that distances are less by 2^31 or 2^63 than they are.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts};
+use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -39,8 +39,8 @@ impl Engine for InRange32<'_> {
     const CLASSES: usize = Int32::<Distances32<'_>>::CLASSES;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        Int32::<Distances32<'_>>::class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        Int32::<Distances32<'_>>::class(widths)
     }
 
     #[inline(always)]
@@ -155,8 +155,8 @@ impl Engine for InRange64<'_> {
     const CLASSES: usize = int64::Vectors::<Distances64<'_>>::CLASSES;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        int64::Vectors::<Distances64<'_>>::class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        int64::Vectors::<Distances64<'_>>::class(widths)
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! INT32.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where values of 32 bits go.
@@ -229,13 +229,15 @@ impl<S: Sink> Engine for Int32<S> {
     const CLASSES: usize = 5;
 
     #[inline(always)]
-    fn class(_: u32, largest: usize) -> usize {
-        match largest {
-            0 => 0,
-            1..=8 => 1,
-            9..=16 => 2,
-            17..=MAX_UNSTRADDLED => 3,
-            _ => 4,
+    fn class(widths: Widths) -> usize {
+        if widths.fit(8) {
+            (widths != Widths(0)).into()
+        } else if widths.fit(16) {
+            2
+        } else if widths.fit(MAX_UNSTRADDLED) {
+            3
+        } else {
+            4
         }
     }
 
@@ -248,7 +250,7 @@ impl<S: Sink> Engine for Int32<S> {
             macro_rules! units {
                 ($unit:expr) => {
                     for miniblock in 0..batch.miniblocks {
-                        let width = batch.width(miniblock);
+                        let width = batch.widths.get(miniblock);
                         for unit in 0..batch.units {
                             let unit = batch.done + miniblock * batch.units + unit;
                             $unit(self, packed, at, width, min_delta, unit);

@@ -4,7 +4,7 @@
 
 use super::int32::{carry_on, sums_of_halves};
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, are_equal, decode_runs};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths, decode_runs};
 
 /// Where values of 64 bits go.
 pub(super) trait Sink {
@@ -56,11 +56,11 @@ impl Engine for Int64<'_> {
     const CLASSES: usize = SCALAR + 1;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        if largest > MAX_UNSTRADDLED && are_equal(widths) {
+    fn class(widths: Widths) -> usize {
+        if widths.are_equal() && !widths.fit(MAX_UNSTRADDLED) {
             SCALAR
         } else {
-            Vectors::<Store<'_, i64>>::class(widths, largest)
+            Vectors::<Store<'_, i64>>::class(widths)
         }
     }
 
@@ -283,14 +283,17 @@ impl<S: Sink> Engine for Vectors<S> {
     const CLASSES: usize = 6;
 
     #[inline(always)]
-    fn class(_: u32, largest: usize) -> usize {
-        match largest {
-            0 => 0,
-            1..=8 => 1,
-            9..=16 => 2,
-            17..=MAX_UNSTRADDLED => 3,
-            27..=57 => 4,
-            _ => 5,
+    fn class(widths: Widths) -> usize {
+        if widths.fit(8) {
+            (widths != Widths(0)).into()
+        } else if widths.fit(16) {
+            2
+        } else if widths.fit(MAX_UNSTRADDLED) {
+            3
+        } else if widths.fit(57) {
+            4
+        } else {
+            5
         }
     }
 
@@ -303,7 +306,7 @@ impl<S: Sink> Engine for Vectors<S> {
             macro_rules! units {
                 ($unit:expr) => {
                     for miniblock in 0..batch.miniblocks {
-                        let width = batch.width(miniblock);
+                        let width = batch.widths.get(miniblock);
                         for unit in 0..batch.units {
                             let unit = batch.done + miniblock * batch.units + unit;
                             $unit(self, packed, at, width, min_delta, unit);

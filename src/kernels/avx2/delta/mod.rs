@@ -130,7 +130,7 @@ unsafe fn unpack_pairs(packed: &[u8], at: usize, width: usize) -> (__m256i, __m2
 }
 
 /// Widths that `unpack_fours` unpacks from four bytes of each value: no shift puts more bits out of them.
-const MAX_UNSTRADDLED: usize = 26;
+const MAX_UNSTRADDLED: u32 = 26;
 
 /// Of a unit from `at` on the values from `4 * four` on, and those that are 16 values after them; from 27 bits on they are
 /// `STRADDLING`.

@@ -4,7 +4,7 @@
 //! even shifted.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, UNIT, are_equal};
+use crate::kernels::delta::{Batch, Engine, UNIT, Widths};
 
 /// Classes of both lane types.
 mod class {
@@ -18,14 +18,14 @@ mod class {
 }
 
 #[inline(always)]
-fn class(widths: u32, largest: usize) -> usize {
-    match (largest, are_equal(widths)) {
-        (..=8, true) => class::HALVES,
-        (..=16, true) => class::PAIRS,
-        (..=25, true) => class::FOURS,
-        (..=16, false) => class::MIXED_PAIRS,
-        (..=25, false) => class::MIXED_FOURS,
-        (..=57, _) => class::WIDE,
+fn class(widths: Widths) -> usize {
+    match (widths.fit(16), widths.are_equal()) {
+        (true, true) if widths.fit(8) => class::HALVES,
+        (true, true) => class::PAIRS,
+        (true, false) => class::MIXED_PAIRS,
+        (false, true) if widths.fit(25) => class::FOURS,
+        (false, false) if widths.fit(25) => class::MIXED_FOURS,
+        _ if widths.fit(57) => class::WIDE,
         _ => class::STRADDLING,
     }
 }
@@ -47,7 +47,7 @@ unsafe fn narrow_sum<const CLASS: usize>(packed: &[u8], batch: &Batch) -> __m256
     unsafe {
         let mut total = _mm256_setzero_si256();
         for miniblock in 0..miniblocks {
-            let width = batch.width(miniblock);
+            let width = batch.widths.get(miniblock);
             let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
             for _ in 0..units {
                 match CLASS {
@@ -122,8 +122,8 @@ impl Engine for Sum32 {
     const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        class(widths)
     }
 
     #[inline(always)]
@@ -138,7 +138,7 @@ impl Engine for Sum32 {
             }
             let mut at = batch.at;
             for miniblock in 0..batch.miniblocks {
-                let width = batch.width(miniblock);
+                let width = batch.widths.get(miniblock);
                 for _ in 0..batch.units {
                     for four in 0..4 {
                         self.lanes = _mm256_add_epi32(self.lanes, unpack_fours::<true>(packed, at, width, four));
@@ -179,7 +179,7 @@ impl Sum64 {
     unsafe fn add_wide<const STRADDLING: bool>(&mut self, packed: &[u8], batch: &Batch) {
         let mut at = batch.at;
         for miniblock in 0..batch.miniblocks {
-            let width = batch.width(miniblock);
+            let width = batch.widths.get(miniblock);
             for _ in 0..2 * batch.units {
                 if STRADDLING && width == 64 {
                     for four in 0..4 {
@@ -211,8 +211,8 @@ impl Engine for Sum64 {
     const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        class(widths)
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! both bounds.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts};
+use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -37,8 +37,8 @@ impl Engine for InRange32<'_> {
     const CLASSES: usize = Int32::<Distances32<'_>>::CLASSES;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        Int32::<Distances32<'_>>::class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        Int32::<Distances32<'_>>::class(widths)
     }
 
     #[inline(always)]
@@ -154,10 +154,11 @@ impl Engine for InRange64<'_> {
     const CLASSES: usize = 7;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        match Int32::<Distances32<'_>>::class(widths, largest) {
-            narrow if largest <= 25 => narrow,
-            _ => 1 + Int64::<Distances64<'_>>::class(widths, largest),
+    fn class(widths: Widths) -> usize {
+        if widths.fit(25) {
+            Int32::<Distances32<'_>>::class(widths)
+        } else {
+            1 + Int64::<Distances64<'_>>::class(widths)
         }
     }
 

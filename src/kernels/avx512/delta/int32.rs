@@ -1,7 +1,7 @@
 //! INT32.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, are_equal};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
 
 /// Where values of 32 bits go.
 pub(super) trait Sink {
@@ -55,7 +55,6 @@ pub(super) struct Constants {
 /// What units of quads need.
 #[derive(Clone, Copy)]
 struct Quads {
-    masks: [__mmask16; 4],
     moves: [__m512i; 4],
     /// Factors of one, two, three and four bytes of a lane.
     factors: [__m512i; 4],
@@ -78,23 +77,10 @@ impl Constants {
     }
 }
 
-/// Lanes that hold the quads from `by` on.
-const fn quads_from(by: usize) -> u16 {
-    let mut mask = 0;
-    let mut lane = 0;
-    while lane < 16 {
-        if quad(lane) >= by {
-            mask |= 1 << lane;
-        }
-        lane += 1;
-    }
-    mask
-}
-
-/// For each lane the one whose quad is `$by` before its own.
+/// For each lane the one whose quad is `$by` before its own, and zero where there is none.
 macro_rules! quads_before {
     ($by:literal) => {
-        constant(opaque(&const { lanes!(u32, |i| if quad(i) >= $by { quad(quad(i) - $by) } else { 0 }) }))
+        constant(opaque(&const { lanes!(u32, |i| if quad(i) >= $by { quad(quad(i) - $by) } else { 16 }) }))
     };
 }
 
@@ -104,7 +90,6 @@ impl Quads {
         // SAFETY: the features are the caller's.
         unsafe {
             Self {
-                masks: opaque([quads_from(1), quads_from(2), quads_from(4), quads_from(8)]),
                 moves: [quads_before!(1), quads_before!(2), quads_before!(4), quads_before!(8)],
                 factors: [
                     _mm512_set1_epi32(1),
@@ -121,12 +106,12 @@ impl Quads {
     unsafe fn sums(&self, mut sums: __m512i) -> __m512i {
         // SAFETY: the features are the caller's.
         unsafe {
-            for step in 0..4 {
-                let before = _mm512_maskz_permutexvar_epi32(self.masks[step], self.moves[step], sums);
+            for before in self.moves {
+                let before = _mm512_permutex2var_epi32(sums, before, _mm512_setzero_si512());
                 sums = _mm512_add_epi32(sums, before);
             }
+            complete(sums)
         }
-        sums
     }
 }
 
@@ -165,14 +150,14 @@ impl<S: Sink> Int32<S> {
             } else {
                 unpack_bytes::<false>(packed, at, width)
             };
-            let fourth = _mm512_dpbusd_epi32(four, bytes, factors[3]);
+            let fourth = dot_bytes(four, bytes, factors[3]);
             let sums = if S::DEALT { self.q.sums(fourth) } else { self.c.scan.sums(fourth) };
             let o3 = _mm512_add_epi32(sums, self.carry);
             self.carry = self.c.scan.carry(o3);
             let before = _mm512_sub_epi32(o3, fourth);
-            let o0 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(one, bytes, factors[0]));
-            let o1 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(two, bytes, factors[1]));
-            let o2 = _mm512_add_epi32(before, _mm512_dpbusd_epi32(three, bytes, factors[2]));
+            let o0 = _mm512_add_epi32(before, dot_bytes(one, bytes, factors[0]));
+            let o1 = _mm512_add_epi32(before, dot_bytes(two, bytes, factors[1]));
+            let o2 = _mm512_add_epi32(before, dot_bytes(three, bytes, factors[2]));
             self.sink.quads(unit, [o0, o1, o2, o3]);
         }
     }
@@ -197,8 +182,8 @@ impl<S: Sink> Int32<S> {
         // SAFETY: the caller's.
         unsafe {
             let halves = unpack_halves(packed, at, width);
-            let sums = _mm512_dpwssd_epi32(min_delta[1], halves, self.c.both);
-            let odd = _mm512_dpwssd_epi32(min_delta[0], halves, self.c.second);
+            let sums = dot_halves(min_delta[1], halves, self.c.both);
+            let odd = dot_halves(min_delta[0], halves, self.c.second);
             self.pairs(sums, odd, unit);
         }
     }
@@ -261,13 +246,17 @@ impl<S: Sink> Engine for Int32<S> {
     const CLASSES: usize = 5;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        match largest {
-            0 => 0,
-            1..=8 if are_equal(widths) => 1,
-            1..=15 => 2,
-            16..=25 => 3,
-            _ => 4,
+    fn class(widths: Widths) -> usize {
+        if widths.fit(15) {
+            match widths {
+                Widths(0) => 0,
+                equal if equal.fit(8) && equal.are_equal() => 1,
+                _ => 2,
+            }
+        } else if widths.fit(25) {
+            3
+        } else {
+            4
         }
     }
 
@@ -287,7 +276,7 @@ impl<S: Sink> Engine for Int32<S> {
             macro_rules! units {
                 ($unit:ident) => {
                     for miniblock in 0..batch.miniblocks {
-                        let width = batch.width(miniblock);
+                        let width = batch.widths.get(miniblock);
                         for unit in 0..batch.units {
                             self.$unit(packed, at, width, multiples, batch.done + miniblock * batch.units + unit);
                             at += UNIT / 8 * width;
@@ -295,13 +284,13 @@ impl<S: Sink> Engine for Int32<S> {
                     }
                 };
             }
-            let width = batch.width(0);
+            let width = batch.widths.get(0);
             self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
                 1 if batch.miniblocks == 4 => {
-                    for unit in batch.range().step_by(2) {
-                        self.quads(packed, at, width, multiples, unit);
+                    for pair in 0..batch.miniblocks * batch.units / 2 {
+                        self.quads(packed, at, width, multiples, batch.done + 2 * pair);
                         at += UNIT / 4 * width;
                     }
                 }

@@ -2,7 +2,7 @@
 
 use super::tables::WIDE;
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
 
 /// Where values of 64 bits go.
 pub(super) trait Sink {
@@ -159,7 +159,7 @@ impl<S: Sink> Int64<S> {
         // SAFETY: the caller's.
         unsafe {
             let halves = unpack_halves(packed, at, width);
-            let sums = _mm512_dpwssd_epi32(_mm512_setzero_si512(), halves, self.c.both);
+            let sums = dot_halves(_mm512_setzero_si512(), halves, self.c.both);
             self.narrow_pairs(sums, _mm512_srli_epi32::<16>(halves), min_delta, unit);
         }
     }
@@ -252,14 +252,17 @@ impl<S: Sink> Engine for Int64<S> {
     const CLASSES: usize = 6;
 
     #[inline(always)]
-    fn class(_: u32, largest: usize) -> usize {
-        match largest {
-            0 => 0,
-            1..=15 => 1,
-            16..=25 => 2,
-            26..=32 => 3,
-            33..=57 => 4,
-            _ => 5,
+    fn class(widths: Widths) -> usize {
+        if widths.fit(15) {
+            (widths != Widths(0)).into()
+        } else if widths.fit(25) {
+            2
+        } else if widths.fit(32) {
+            3
+        } else if widths.fit(57) {
+            4
+        } else {
+            5
         }
     }
 
@@ -272,7 +275,7 @@ impl<S: Sink> Engine for Int64<S> {
             macro_rules! units {
                 ($unit:expr) => {
                     for miniblock in 0..batch.miniblocks {
-                        let width = batch.width(miniblock);
+                        let width = batch.widths.get(miniblock);
                         for unit in 0..batch.units {
                             let unit = batch.done + miniblock * batch.units + unit;
                             $unit(self, packed, at, width, min_delta, unit);

@@ -13,6 +13,7 @@
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
 //! `#[target_feature]` they could not be `#[inline(always)]`, and what a loop keeps in registers would go to memory.
 
+use std::arch::asm;
 use std::arch::x86_64::*;
 
 mod in_range;
@@ -73,6 +74,49 @@ fn opaque<T>(value: T) -> T {
     std::hint::black_box(value)
 }
 
+/// `sums` and the dot products of the pairs of 16-bit integers in each lane.
+///
+/// In assembly, as the compiler makes a multiplication and an addition of the intrinsic; and with the features, which that
+/// takes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn dot_halves(mut sums: __m512i, halves: __m512i, factors: __m512i) -> __m512i {
+    // SAFETY: computes, and nothing else; whoever can call this has the features.
+    unsafe {
+        asm!(
+            "vpdpwssd {sums}, {halves}, {factors}",
+            sums = inout(zmm_reg) sums, halves = in(zmm_reg) halves, factors = in(zmm_reg) factors,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sums
+}
+
+/// `sums` and the dot products of the four unsigned bytes in each lane with signed factors; in assembly as [`dot_halves`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn dot_bytes(mut sums: __m512i, bytes: __m512i, factors: __m512i) -> __m512i {
+    // SAFETY: computes, and nothing else; whoever can call this has the features.
+    unsafe {
+        asm!(
+            "vpdpbusd {sums}, {bytes}, {factors}",
+            sums = inout(zmm_reg) sums, bytes = in(zmm_reg) bytes, factors = in(zmm_reg) factors,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sums
+}
+
+/// `sums`, which the compiler is not to take apart: it would add the carry before they are complete, and the next unit would
+/// wait for that.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn complete(mut sums: __m512i) -> __m512i {
+    // SAFETY: does nothing.
+    unsafe { asm!("/* {0} */", inout(zmm_reg) sums, options(pure, nomem, nostack, preserves_flags)) };
+    sums
+}
+
 /// Running sums of 16 lanes of 32 bits.
 #[derive(Clone, Copy)]
 struct Scan {
@@ -109,7 +153,8 @@ impl Scan {
             let sums = _mm512_add_epi32(values, _mm512_slli_epi64::<32>(values));
             let sums = _mm512_mask_add_epi32(sums, self.twos, sums, _mm512_shuffle_epi32::<0x55>(sums));
             let sums = _mm512_mask_add_epi32(sums, self.fours, sums, _mm512_permutexvar_epi32(self.third, sums));
-            _mm512_mask_add_epi32(sums, self.eights, sums, _mm512_permutexvar_epi32(self.seventh, sums))
+            let before = _mm512_permutexvar_epi32(self.seventh, sums);
+            complete(_mm512_mask_add_epi32(sums, self.eights, sums, before))
         }
     }
 

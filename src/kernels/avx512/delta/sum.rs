@@ -1,7 +1,7 @@
 //! Sums: what a skip adds to the last value.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, UNIT, are_equal};
+use crate::kernels::delta::{Batch, Engine, UNIT, Widths};
 
 /// Accumulators that are used in turn: a dot product takes five cycles. By position, not by index, so that they stay in
 /// registers.
@@ -34,14 +34,14 @@ mod class {
 }
 
 #[inline(always)]
-fn class(widths: u32, largest: usize) -> usize {
-    match (largest, are_equal(widths)) {
-        (..=8, true) => class::BYTES,
-        (..=15, true) => class::HALVES,
-        (..=25, true) => class::NARROW,
-        (..=15, false) => class::MIXED_HALVES,
-        (..=25, false) => class::MIXED_NARROW,
-        (..=57, _) => class::WIDE,
+fn class(widths: Widths) -> usize {
+    match (widths.fit(15), widths.are_equal()) {
+        (true, true) if widths.fit(8) => class::BYTES,
+        (true, true) => class::HALVES,
+        (true, false) => class::MIXED_HALVES,
+        (false, true) if widths.fit(25) => class::NARROW,
+        (false, false) if widths.fit(25) => class::MIXED_NARROW,
+        _ if widths.fit(57) => class::WIDE,
         _ => class::STRADDLING,
     }
 }
@@ -61,7 +61,7 @@ unsafe fn add_narrow<const CLASS: usize>(lanes: &mut Lanes, packed: &[u8], batch
     let (miniblocks, units) = shape::<CLASS>(batch);
     let mut at = batch.at;
     for miniblock in 0..miniblocks {
-        let width = batch.width(miniblock);
+        let width = batch.widths.get(miniblock);
         // SAFETY: the caller's.
         unsafe {
             match CLASS {
@@ -69,14 +69,14 @@ unsafe fn add_narrow<const CLASS: usize>(lanes: &mut Lanes, packed: &[u8], batch
                 class::BYTES => {
                     for _ in 0..units / 2 {
                         let bytes = unpack_bytes::<false>(packed, at, width);
-                        lanes.next(|sum| _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi8(1)));
+                        lanes.next(|sum| dot_bytes(sum, bytes, _mm512_set1_epi8(1)));
                         at += UNIT / 4 * width;
                     }
                 }
                 class::HALVES | class::MIXED_HALVES => {
                     for _ in 0..units {
                         let halves = unpack_halves(packed, at, width);
-                        lanes.next(|sum| _mm512_dpwssd_epi32(sum, halves, _mm512_set1_epi16(1)));
+                        lanes.next(|sum| dot_halves(sum, halves, _mm512_set1_epi16(1)));
                         at += UNIT / 8 * width;
                     }
                 }
@@ -120,8 +120,8 @@ impl Engine for Sum32 {
     const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        class(widths, largest).min(class::WIDE)
+    fn class(widths: Widths) -> usize {
+        class(widths).min(class::WIDE)
     }
 
     #[inline(always)]
@@ -135,7 +135,7 @@ impl Engine for Sum32 {
         }
         let mut at = batch.at;
         for miniblock in 0..batch.miniblocks {
-            let width = batch.width(miniblock);
+            let width = batch.widths.get(miniblock);
             for _ in 0..2 * batch.units {
                 // SAFETY: the caller's.
                 unsafe {
@@ -199,7 +199,7 @@ impl Sum64 {
     unsafe fn add_wide<const STRADDLING: bool>(&mut self, packed: &[u8], batch: &Batch) {
         let mut at = batch.at;
         for miniblock in 0..batch.miniblocks {
-            let width = batch.width(miniblock);
+            let width = batch.widths.get(miniblock);
             for _ in 0..4 * batch.units {
                 // SAFETY: the caller's.
                 unsafe {
@@ -219,8 +219,8 @@ impl Engine for Sum64 {
     const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn class(widths: u32, largest: usize) -> usize {
-        class(widths, largest)
+    fn class(widths: Widths) -> usize {
+        class(widths)
     }
 
     #[inline(always)]
