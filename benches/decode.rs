@@ -266,7 +266,7 @@ fn decode<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, 
     let count = page.values.len();
     let (mut ours, mut peer) = (DeltaBinaryPacked::<T>::new(kernels), T::peer());
     // All share it, so that less is in the cache.
-    let out = RefCell::new(Buffer::new(count));
+    let out = RefCell::new(Buffer::after_first(count));
     read(&mut ours, page, &mut out.borrow_mut());
     assert!(**out.borrow() == *page.values, "{name}");
     read_peer(&mut *peer, page, &mut out.borrow_mut());
@@ -321,7 +321,7 @@ fn range<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, p
     let (mut peer, mut peer_words) = (T::peer(), Buffer::new(count / 64));
     let mut decoder = DeltaBinaryPacked::<T>::new(kernels);
     // The others share it, so that less is in the cache.
-    let out = RefCell::new(Buffer::new(count));
+    let out = RefCell::new(Buffer::after_first(count));
     ours.reset(&page.bytes).unwrap();
     ours.read_in_range(&page.bytes, count, low, high, &mut words).unwrap();
     T::in_range(kernels, &page.values, low, high, &mut peer_words);
@@ -351,7 +351,7 @@ fn compare<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str,
     let [mut ours, mut others, mut left, mut right] = [(); 4].map(|()| DeltaBinaryPacked::<T>::new(kernels));
     let mut peer = T::peer();
     // The others share them, so that less is in the cache.
-    let outs = RefCell::new(([(); 2].map(|()| Buffer::new(count)), Buffer::new(count / 64)));
+    let outs = RefCell::new(([(); 2].map(|()| Buffer::after_first(count)), Buffer::new(count / 64)));
     let compare_values = |left: &[T], right: &[T], words: &mut [u64]| {
         T::compare(kernels, left, right, Comparison::Lt, true, words);
     };

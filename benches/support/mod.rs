@@ -187,6 +187,14 @@ impl<T: Copy + Default> Buffer<T> {
         Self { values, start, len }
     }
 
+    /// For decoded DELTA_BINARY_PACKED: its header holds the first value, and it is the second one that begins at a line.
+    pub(crate) fn after_first(len: usize) -> Self {
+        let mut buffer = Self::new(len + 64 / size_of::<T>());
+        buffer.start += 64 / size_of::<T>() - 1;
+        buffer.len = len;
+        buffer
+    }
+
     /// Not the zeros of [`Buffer::new`], which the system may keep in one page of memory.
     pub(crate) fn copy_of(values: &[T]) -> Self {
         let mut buffer = Self::new(values.len());

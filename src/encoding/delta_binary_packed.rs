@@ -52,9 +52,14 @@ impl<T: Lane> DeltaBinaryPacked<T> {
         let miniblocks = read_uleb(page, &mut position)?;
         let count = read_uleb(page, &mut position)?;
         let first = zigzag(read_uleb(page, &mut position)?);
-        let values_per_miniblock = block_size.checked_div(miniblocks).unwrap_or(0);
+        let (values_per_miniblock, rest) = match miniblocks {
+            0 => (0, 0),
+            // What most writers write, without a division.
+            4 => (block_size / 4, block_size % 4),
+            _ => (block_size / miniblocks, block_size % miniblocks),
+        };
         // The specification wants a multiple of 32, and parquet-java writes multiples of 8 where it is told to.
-        if values_per_miniblock == 0 || block_size % miniblocks != 0 || values_per_miniblock % 8 != 0 {
+        if values_per_miniblock == 0 || rest != 0 || values_per_miniblock % 8 != 0 {
             return Err(Error::corrupt(format!("DELTA blocks of {block_size} values in {miniblocks} miniblocks")));
         }
         let to_usize =
@@ -141,7 +146,7 @@ impl<T: Lane> DeltaBinaryPacked<T> {
 
     /// Compares the next `count` values with those of `other` as [`Lane::compare`] does.
     ///
-    /// Both are decoded by pieces that stay in the L1 cache.
+    /// Where the kernels do not compare the streams as they are, both are decoded by pieces that stay in the L1 cache.
     ///
     /// # Panics
     /// `words` is shorter than `count.div_ceil(64)`; further words are untouched.
@@ -158,16 +163,24 @@ impl<T: Lane> DeltaBinaryPacked<T> {
     ) -> Result<()> {
         const PIECE: usize = 512;
         let (other, other_page) = other;
+        self.take(count)?;
+        other.take(count)?;
         let words = &mut words[..count.div_ceil(64)];
-        let mut pieces = [[T::default(); PIECE]; 2];
-        let mut left = count;
-        for words in words.chunks_mut(PIECE / 64) {
-            let len = left.min(PIECE);
-            let [ours, others] = pieces.each_mut().map(|piece| &mut piece[..len]);
-            self.read(page, ours)?;
-            other.read(other_page, others)?;
-            T::compare(self.kernels, ours, others, op, signed, words);
-            left -= len;
+        words.fill(0);
+        let mut done = 0;
+        while done < count {
+            let streams = [(page, &mut self.stream), (other_page, &mut other.stream)];
+            done += T::compare_streams(self.kernels, streams, count - done, (op, signed), words, done);
+            let len = (count - done).min(PIECE);
+            if len > 0 {
+                let (mut pieces, mut verdicts) = ([[T::default(); PIECE]; 2], [0; PIECE / 64]);
+                let [ours, others] = pieces.each_mut().map(|piece| &mut piece[..len]);
+                self.decode(page, ours)?;
+                other.decode(other_page, others)?;
+                T::compare(self.kernels, ours, others, op, signed, &mut verdicts);
+                copy_bits(&verdicts, 0, words, done, len);
+                done += len;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! ULEB128 and ZigZag, as the DELTA and RLE encodings write them.
 
 use crate::error::{Error, Result};
+use crate::kernels::read_varint;
 
 /// Reads a ULEB128 integer at `position`, which moves past it.
 ///
@@ -8,15 +9,25 @@ use crate::error::{Error, Result};
 /// Corrupt: the bytes end inside of the integer, or it exceeds 64 bits.
 #[inline]
 pub fn read_uleb(bytes: &[u8], position: &mut usize) -> Result<u64> {
-    match bytes.get(*position) {
+    let rest = bytes.get(*position..).unwrap_or_default();
+    match rest.first() {
         Some(&byte) if byte < 0x80 => {
             *position += 1;
-            Ok(u64::from(byte))
+            return Ok(u64::from(byte));
         }
-        _ => read_long_uleb(bytes, position),
+        _ => {}
     }
+    if let Some(word) = rest.first_chunk()
+        && let Some((value, len)) = read_varint(u64::from_le_bytes(*word))
+    {
+        *position += len;
+        return Ok(value);
+    }
+    read_long_uleb(bytes, position)
 }
 
+/// Near the end of the bytes, or of an integer of more than 56 bits.
+#[cold]
 fn read_long_uleb(bytes: &[u8], position: &mut usize) -> Result<u64> {
     let rest = bytes.get(*position..).unwrap_or_default();
     let mut value = 0;

@@ -129,3 +129,18 @@ fn copy(load: impl Fn(usize) -> u64, out: &mut [u64], out_bit: usize, len: usize
         done += count;
     }
 }
+
+/// The ULEB128 integer that the lowest bytes of `word` are, and its length; none where it is longer than 8 bytes.
+#[inline(always)]
+pub fn read_varint(word: u64) -> Option<(u64, usize)> {
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return None;
+    }
+    // Seven bits of each byte up to the first one that ends an integer, moved together in three steps.
+    let sevens = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    let value = (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;
+    Some((value, (ends.trailing_zeros() / 8 + 1) as usize))
+}

@@ -24,6 +24,9 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     /// The value in 64 bits.
     fn widen(self) -> i64;
 
+    /// The value as an unsigned one, in 64 bits.
+    fn widen_unsigned(self) -> i64;
+
     /// `self + other`, wrapping.
     #[must_use]
     fn add(self, other: Self) -> Self;
@@ -106,6 +109,67 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         words[done.div_ceil(64)..].fill(0);
         copy_bits(&word, 0, words, done, rest);
         done + rest
+    }
+
+    /// Compares the next values of two streams as [`Lane::compare`] does, without decoding them, into the bits of `words` from
+    /// `from` on; returns their number, which is at most `count`.
+    ///
+    /// It may be any: streams are compared so where their blocks stand in step, and their headers prove that the values are
+    /// close. Bits after those, up to the end of their word, are cleared.
+    ///
+    /// # Panics
+    /// `words` is shorter than `(from + count).div_ceil(64)`.
+    fn compare_streams(
+        kernels: &Kernels,
+        [left, right]: [(&[u8], &mut Stream<Self>); 2],
+        count: usize,
+        (op, signed): (Comparison, bool),
+        words: &mut [u64],
+        from: usize,
+    ) -> usize {
+        let words = &mut words[..(from + count).div_ceil(64)];
+        let [(left_page, left), (right_page, right)] = [left, right];
+        let held = left.held;
+        if held != right.held || held > count {
+            return 0;
+        }
+        if held > 0 {
+            let mut word = [0];
+            Self::compare(kernels, left.held(), right.held(), op, signed, &mut word);
+            copy_bits(&word, 0, words, from, held);
+        }
+        let from = from + held;
+        let verdicts = Verdicts::new(&mut words[from / 64..], (from % 64) as u32);
+        let order = |value: Self| if signed { value.widen() } else { value.widen_unsigned() };
+        let limits = match (Self::BITS, signed) {
+            (32, true) => (i32::MIN.into(), i32::MAX.into()),
+            (32, false) => (0, u32::MAX.into()),
+            (_, true) => (-1 << 62, 1 << 62),
+            (_, false) => (0, 1 << 62),
+        };
+        let mut last = [order(left.last), order(right.last)];
+        let in_limits = last.iter().all(|last| (limits.0..=limits.1).contains(last));
+        let wanted = if in_limits { (count - held) / UNIT } else { 0 };
+        let blocks = [&mut left.blocks, &mut right.blocks];
+        // SAFETY: there is a reference to the table, so the processor has its features.
+        let units = unsafe {
+            (Self::table(kernels).delta.compare)(
+                [left_page, right_page],
+                blocks,
+                &mut last,
+                limits,
+                wanted,
+                op,
+                verdicts,
+            )
+        };
+        if units == 0 {
+            // The held ones are left, too.
+            return 0;
+        }
+        (left.held, right.held) = (0, 0);
+        (left.last, right.last) = (Self::wrap(last[0]), Self::wrap(last[1]));
+        held + units * UNIT
     }
 
     /// Unpacks `out.len()` deltas of any width up to 64, adds `min_delta` to each and writes their running sum from `last`:
@@ -205,6 +269,11 @@ macro_rules! lane {
             #[inline(always)]
             fn widen(self) -> i64 {
                 i64::from(self)
+            }
+
+            #[inline(always)]
+            fn widen_unsigned(self) -> i64 {
+                self.cast_unsigned() as i64
             }
 
             #[inline(always)]

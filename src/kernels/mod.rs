@@ -32,7 +32,7 @@ mod tools;
 mod unpack;
 mod value;
 
-pub use bits::{copy_bits, copy_packed_bits, fill_bits};
+pub use bits::{copy_bits, copy_packed_bits, fill_bits, read_varint};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;

@@ -1,7 +1,7 @@
 //! DELTA_BINARY_PACKED: widths, shapes, extremes, and every way to divide a stream into reads and skips.
 
 use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
-use crate::kernels::Lane;
+use crate::kernels::{Comparison, Isa, Kernels, Lane, kernels_for};
 
 use super::Random;
 use super::reference::{SHAPES, Shape, decode, encode, encode_i32, pack, write_header, write_zigzag};
@@ -15,11 +15,27 @@ fn read_all<T: Lane>(bytes: &[u8]) -> Vec<T> {
     values
 }
 
-/// Reads and skips of random lengths, in a page that goes on after the stream.
+fn bit(words: &[u64], index: usize) -> bool {
+    words[index / 64] >> (index % 64) & 1 == 1
+}
+
+/// Reads, comparisons and skips of random lengths, in a page that goes on after the stream, on every instruction set.
 fn check_walks<T: Lane>(random: &mut Random, stream: &[u8], expected: &[T], context: &str) {
+    for kernels in Isa::ALL.into_iter().filter_map(kernels_for) {
+        check_walks_by(kernels, random, stream, expected, &format!("{context}, {kernels:?}"));
+    }
+}
+
+fn check_walks_by<T: Lane>(
+    kernels: &'static Kernels,
+    random: &mut Random,
+    stream: &[u8],
+    expected: &[T],
+    context: &str,
+) {
     let mut page = stream.to_vec();
     page.extend(random.bytes(7));
-    let mut decoder = DeltaBinaryPacked::<T>::default();
+    let mut decoder = DeltaBinaryPacked::<T>::new(kernels);
     for largest in [1, 2, 33, 100, 1024, 5000] {
         if largest == 1 && expected.len() > 1000 {
             continue;
@@ -31,12 +47,21 @@ fn check_walks<T: Lane>(random: &mut Random, stream: &[u8], expected: &[T], cont
                 assert_eq!(decoder.remaining(), expected.len() - done);
                 assert_eq!(decoder.end(&page).unwrap(), stream.len(), "{context}");
                 let count = random.below(largest.min(expected.len() - done) + 1).max(usize::from(largest == 1));
+                let expected = &expected[done..done + count];
                 if random.below(3) < skips {
                     decoder.skip(&page, count).unwrap();
+                } else if random.below(3) == 0 {
+                    let bounds = [0, 1].map(|_| expected.get(random.below(count + 1)).copied().unwrap_or_default());
+                    let mut words = vec![u64::MAX; count.div_ceil(64)];
+                    decoder.read_in_range(&page, count, bounds[0], bounds[1], &mut words).unwrap();
+                    for index in 0..64 * words.len() {
+                        let inside = expected.get(index).is_some_and(|value| (bounds[0]..=bounds[1]).contains(value));
+                        assert_eq!(bit(&words, index), inside, "{context}, value {} in {bounds:?}", done + index);
+                    }
                 } else {
                     let mut values = vec![T::wrap(0x55); count];
                     decoder.read(&page, &mut values).unwrap();
-                    assert_eq!(values, expected[done..done + count], "{context}, {count} values after {done}");
+                    assert_eq!(values, expected, "{context}, {count} values after {done}");
                 }
                 done += count;
             }
@@ -45,6 +70,42 @@ fn check_walks<T: Lane>(random: &mut Random, stream: &[u8], expected: &[T], cont
             assert!(decoder.skip(&page, 1).is_err());
             decoder.read(&page, &mut []).unwrap();
             decoder.skip(&page, 0).unwrap();
+        }
+    }
+}
+
+/// Compares two streams of the same number of values, in pieces of random lengths.
+fn check_compare<T: Lane>(random: &mut Random, streams: [&[u8]; 2], expected: [&[T]; 2]) {
+    for kernels in Isa::ALL.into_iter().filter_map(kernels_for) {
+        let [left, right] = &mut streams.map(|_| DeltaBinaryPacked::<T>::new(kernels));
+        left.reset(streams[0]).unwrap();
+        right.reset(streams[1]).unwrap();
+        let mut done = 0;
+        while left.remaining() > 0 {
+            let count = random.below(left.remaining() + 1);
+            let mut words = vec![u64::MAX; count.div_ceil(64)];
+            left.compare(streams[0], (right, streams[1]), count, (Comparison::LtEq, true), &mut words).unwrap();
+            for index in 0..64 * words.len() {
+                let holds = index < count && expected[0][done + index] <= expected[1][done + index];
+                assert_eq!(bit(&words, index), holds, "{kernels:?}, value {}", done + index);
+            }
+            done += count;
+        }
+        assert!(left.compare(streams[0], (right, streams[1]), 1, (Comparison::Eq, true), &mut [0]).is_err());
+    }
+}
+
+#[test]
+fn two_streams_are_compared() {
+    let mut random = Random(11);
+    for shapes in SHAPES.into_iter().zip(SHAPES.into_iter().cycle().skip(1)).chain(SHAPES.map(|shape| (shape, shape))) {
+        for width in [0, 3, 12, 20, 30, 40] {
+            let mut stream = |shape| stream_of_widths(&mut random, shape, 3000, -(1 << width >> 1), |_| width);
+            let streams = [stream(shapes.0), stream(shapes.1)];
+            let (left, right) = (read_all::<i64>(&streams[0]), read_all::<i64>(&streams[1]));
+            check_compare::<i64>(&mut random, [&streams[0], &streams[1]], [&left, &right]);
+            let (left, right) = (read_all::<i32>(&streams[0]), read_all::<i32>(&streams[1]));
+            check_compare::<i32>(&mut random, [&streams[0], &streams[1]], [&left, &right]);
         }
     }
 }

@@ -3,6 +3,8 @@
 //! [`feed`] walks over headers and hands batches of packed deltas to an [`Engine`]: one that decodes, or adds up, or compares,
 //! in the language of one instruction set. It checks what the engines rely on.
 
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod rebased;
@@ -14,11 +16,13 @@ mod tests;
 mod verdicts;
 
 #[cfg(target_arch = "x86_64")]
+pub(super) use pairs::{Pair, PairEngine, Side, differences, feed_pairs};
+#[cfg(target_arch = "x86_64")]
 pub(super) use portable::decode_runs;
 pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
 #[cfg(target_arch = "x86_64")]
 pub(super) use rebased::Rebased;
-pub(super) use shells::{Shells, shells};
+pub(super) use shells::{Shells, no_compare, shells};
 pub(super) use store::{Aside, Store};
 pub(super) use stream::feed;
 pub use stream::{Blocks, Stream};

@@ -1,6 +1,7 @@
 //! The engines of one instruction set, in functions that have its features.
 
 use super::{Blocks, Stream, Verdicts};
+use crate::kernels::Comparison;
 
 /// What a table of kernels has for one lane type; the processor must have the features.
 pub(in crate::kernels) struct Shells<T> {
@@ -10,6 +11,25 @@ pub(in crate::kernels) struct Shells<T> {
     pub(in crate::kernels) sum: unsafe fn(&[u8], &mut Blocks, usize) -> (usize, T),
     /// Whole units.
     pub(in crate::kernels) in_range: InRange<T>,
+    /// Whole units of two streams in step, of which it may leave any.
+    pub(in crate::kernels) compare: Compare,
+}
+
+/// The last values are widened, all of them lie within limits, and so are the new ones.
+type Compare =
+    unsafe fn([&[u8]; 2], [&mut Blocks; 2], &mut [i64; 2], (i64, i64), usize, Comparison, Verdicts<'_>) -> usize;
+
+/// Where streams are not compared in step.
+pub(in crate::kernels) fn no_compare(
+    _: [&[u8]; 2],
+    _: [&mut Blocks; 2],
+    _: &mut [i64; 2],
+    _: (i64, i64),
+    _: usize,
+    _: Comparison,
+    _: Verdicts<'_>,
+) -> usize {
+    0
 }
 
 type InRange<T> = unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) -> usize;
@@ -17,7 +37,7 @@ type InRange<T> = unsafe fn(&[u8], &mut Stream<T>, usize, (T, T), Verdicts<'_>) 
 /// The [`Shells`] of three engines, with the given attributes.
 macro_rules! shells {
     ($lane:ty, $decoder:ident, $adder:ident, $comparer:ident $(, #[$feature:meta])*) => {{
-        use crate::kernels::delta::{Aside, Blocks, Shells, Store, Stream, UNIT, Verdicts, feed};
+        use crate::kernels::delta::{Aside, Blocks, Shells, Store, Stream, UNIT, Verdicts, feed, no_compare};
 
         $(#[$feature])*
         fn decode(page: &[u8], stream: &mut Stream<$lane>, out: &mut [$lane]) -> usize {
@@ -69,7 +89,7 @@ macro_rules! shells {
             }
         }
 
-        Shells { decode, sum, in_range }
+        Shells { decode, sum, in_range, compare: no_compare }
     }};
 }
 pub(in crate::kernels) use shells;

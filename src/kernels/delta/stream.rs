@@ -1,7 +1,9 @@
 //! The walk over a stream: headers, whole blocks, parts of them, and the end of the page.
 
+use std::mem::MaybeUninit;
+
 use super::{Batch, Engine, UNIT, Widths};
-use crate::kernels::Lane;
+use crate::kernels::{Lane, read_varint};
 
 /// Bytes past packed values that an [`Engine`] may load.
 pub(in crate::kernels) const SLACK: usize = 64;
@@ -58,8 +60,17 @@ impl<T: Lane> Stream<T> {
     /// # Panics
     /// They are more.
     pub fn hold(&mut self, values: &[T]) {
-        self.overhang[0][UNIT - values.len()..].copy_from_slice(values);
+        match values {
+            // The first of a stream.
+            [one] => self.overhang[0][UNIT - 1] = *one,
+            many => self.overhang[0][UNIT - many.len()..].copy_from_slice(many),
+        }
         self.held = values.len();
+    }
+
+    /// Held values.
+    pub(in crate::kernels) fn held(&self) -> &[T] {
+        &self.overhang[0][UNIT - self.held..]
     }
 
     /// Moves held values to the front of `out`, and returns their number. What is after them is scratch.
@@ -104,7 +115,7 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
     wanted: usize,
     engine: &mut E,
 ) -> usize {
-    let mut tail = [0; TAIL + SLACK];
+    let mut tail = MaybeUninit::<[u8; TAIL + SLACK]>::uninit();
     let mut source = Source { bytes: page, offset: 0, end: page.len().saturating_sub(SLACK) };
     let mut done = 0;
     loop {
@@ -118,8 +129,9 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
             return done;
         }
         // Loads past the end of the page: its last bytes are copied.
+        let tail = tail.write([0; TAIL + SLACK]);
         tail[..rest.len()].copy_from_slice(rest);
-        source = Source { bytes: &tail, offset: blocks.position, end: page.len() };
+        source = Source { bytes: tail, offset: blocks.position, end: page.len() };
     }
 }
 
@@ -273,7 +285,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     *done = run.done;
 }
 
-/// Whole blocks.
+/// Whole blocks. [`SLACK`] bytes follow `end` in `bytes`.
 struct Run<'a> {
     bytes: &'a [u8],
     /// Where the slack begins.
@@ -291,7 +303,8 @@ impl Run<'_> {
         if self.done == self.last {
             return None;
         }
-        let header = Header::read(self.bytes, self.at, self.end)?;
+        // SAFETY: the slack is there.
+        let header = unsafe { Header::read(self.bytes, self.at, self.end) }?;
         header.widths.fit(E::MAX_WIDTH).then(|| E::class(header.widths))
     }
 
@@ -307,7 +320,8 @@ impl Run<'_> {
         let Run { bytes, end, mut at, mut done, last } = *self;
         let (mut widths, mut sum) = (Widths(0), 0);
         let mut is_first = true;
-        while let Some(header) = Header::read(bytes, at, end) {
+        // SAFETY: the slack is there.
+        while let Some(header) = unsafe { Header::read(bytes, at, end) } {
             // Where widths repeat, the address of the next header is foreseen rather than computed.
             if !E::IS_SHORT || header.widths != widths || is_first {
                 is_first = false;
@@ -339,21 +353,24 @@ impl Run<'_> {
 
 /// The header of a block of four miniblocks.
 #[derive(Clone, Copy)]
-struct Header {
-    min_delta: i64,
-    widths: Widths,
-    end: usize,
+pub(super) struct Header {
+    pub(super) min_delta: i64,
+    pub(super) widths: Widths,
+    pub(super) end: usize,
 }
 
 impl Header {
     /// None where the slack begins, or the varint exceeds 64 bits.
+    ///
+    /// # Safety
+    /// [`SLACK`] bytes follow `end` in `bytes`.
     #[inline(always)]
-    fn read(bytes: &[u8], at: usize, end: usize) -> Option<Self> {
+    pub(super) unsafe fn read(bytes: &[u8], at: usize, end: usize) -> Option<Self> {
         if at >= end {
             return None;
         }
-        // Inside of the slack, if nowhere else.
-        let bytes: &[u8; 16] = bytes.get(at..at + 16)?.first_chunk()?;
+        // SAFETY: 16 bytes are inside of the slack, if nowhere else.
+        let bytes: &[u8; 16] = unsafe { &*bytes.as_ptr().add(at).cast() };
         let (min_delta, len) = min_delta(bytes)?;
         let widths = Widths(u32::from_le_bytes(*bytes.get(len..)?.first_chunk()?));
         Some(Self { min_delta, widths, end: at + len + 4 })
@@ -372,7 +389,10 @@ fn min_delta(bytes: &[u8; 16]) -> Option<(i64, usize)> {
     } else if word & 0x80_0000 == 0 {
         (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
     } else {
-        long_varint(bytes)?
+        match read_varint(word) {
+            Some(varint) => varint,
+            None => long_varint(bytes)?,
+        }
     };
     Some(((code >> 1).cast_signed() ^ -(code & 1).cast_signed(), len))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernels::tests::{Random, bit, tables};
-use crate::kernels::{Kernels, Lane};
+use crate::kernels::{Comparison, Isa, Kernels, Lane, kernels_for};
 
 /// The shape of blocks: miniblocks, and values in each.
 type Shape = (usize, usize);
@@ -230,6 +230,92 @@ fn check_guards<T: Lane>() {
 fn nothing_past_the_page_is_read() {
     check_guards::<i32>();
     check_guards::<i64>();
+}
+
+/// Compares the streams of two pages, in pieces, of which those that are not compared in step are decoded.
+fn check_compare<T: Lane>(kernels: &Kernels, random: &mut Random, pages: [&Blocks<T>; 2]) -> usize {
+    use Comparison::*;
+    let op = [Eq, NotEq, Lt, LtEq, Gt, GtEq][random.below(6)];
+    let signed = random.below(2) == 1;
+    let [left, right] = pages;
+    let count = left.values.len();
+    let expected = |index: usize| {
+        let (left, right) = (left.values[index], right.values[index]);
+        let order = if signed { left.cmp(&right) } else { left.unsigned().cmp(&right.unsigned()) };
+        match op {
+            Eq => order.is_eq(),
+            NotEq => order.is_ne(),
+            Lt => order.is_lt(),
+            LtEq => order.is_le(),
+            Gt => order.is_gt(),
+            GtEq => order.is_ge(),
+        }
+    };
+    let mut streams = pages.map(Blocks::stream);
+    let (mut done, mut in_step) = (0, 0);
+    while done < count {
+        let wanted = random.below(1100).min(count - done);
+        let from = random.below(64);
+        let before = random.next();
+        let mut words = vec![before; (from + wanted).div_ceil(64)];
+        let [left_stream, right_stream] = &mut streams;
+        let both = [(left.page.as_slice(), left_stream), (right.page.as_slice(), right_stream)];
+        let compared = T::compare_streams(kernels, both, wanted, (op, signed), &mut words, from);
+        assert!(compared <= wanted);
+        for index in 0..compared {
+            let context = format!("{kernels:?}, {:?}, {op:?}, signed {signed}, value {}", left.shape, done + index);
+            assert_eq!(bit(&words, from + index), expected(done + index), "{context}");
+        }
+        assert!(words.is_empty() || (0..from).all(|index| bit(&words, index) == bit(&[before], index)));
+        (done, in_step) = (done + compared, in_step + compared);
+        let rest = random.below(300).min(count - done);
+        for (stream, blocks) in streams.iter_mut().zip(pages) {
+            let mut values = vec![T::default(); rest];
+            assert_eq!(T::decode(kernels, &blocks.page, stream, &mut values), rest);
+            assert_eq!(values, blocks.values[done..done + rest], "{kernels:?}, after {done} values");
+        }
+        done += rest;
+    }
+    in_step
+}
+
+fn check_compares<T: Lane>() {
+    let mut random = Random(6);
+    let mut in_step = 0;
+    for shape in [(4, 32), (4, 64), (8, 256)] {
+        for width in 0..=T::BITS.min(34) {
+            for kind in 0..5 {
+                let mut blocks = || {
+                    let width = |random: &mut Random, _| match kind {
+                        0 => width,
+                        _ => random.below(width as usize + 1) as u32,
+                    };
+                    let half = (1i64 << width(&mut Random(1), 0)) / 2;
+                    let min_delta = move |random: &mut Random, block: usize| match kind {
+                        // Around the start, which is near an end of the type, or far from the other's.
+                        0..=2 if block > 0 => random.below(9) as i64 - 4 - half,
+                        0 | 1 => random.below(1 << 14) as i64,
+                        2 => T::wrap(i64::MAX).widen() - random.below(1 << 14) as i64,
+                        3 => min_delta(random, block),
+                        _ => random.next() as i64 >> 20,
+                    };
+                    Blocks::<T>::new(&mut random, shape, 3000, width, min_delta)
+                };
+                let pages = [&blocks(), &blocks()];
+                for kernels in tables() {
+                    in_step += check_compare(kernels, &mut random, pages);
+                }
+            }
+        }
+    }
+    // Or nothing was tested.
+    assert!(in_step > 0 || kernels_for(Isa::Avx512).is_none());
+}
+
+#[test]
+fn streams_are_compared() {
+    check_compares::<i32>();
+    check_compares::<i64>();
 }
 
 #[test]

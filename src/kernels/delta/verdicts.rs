@@ -15,7 +15,8 @@ impl<'a> Verdicts<'a> {
     /// Goes on from bit `used` of the first word, less than 64, whose bits before it are kept.
     #[inline(always)]
     pub(in crate::kernels) fn new(words: &'a mut [u64], used: u32) -> Self {
-        let pending = if used == 0 { 0 } else { words[0] & (u64::MAX >> (64 - used)) };
+        let before = words.first().copied().unwrap_or(0);
+        let pending = if used == 0 { 0 } else { before & (u64::MAX >> (64 - used)) };
         Self { words, word: 0, pending, used, even: 0 }
     }
 

@@ -17,7 +17,7 @@ impl<'a> InRange32<'a> {
     pub(super) unsafe fn new(last: i32, low: i32, high: i32, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
         unsafe {
-            let sink = Distances32 { span: _mm512_set1_epi32(high.wrapping_sub(low)), first: 0, half: 0, verdicts };
+            let sink = Distances32::new(high.wrapping_sub(low).cast_unsigned(), verdicts);
             Self { low, distances: Int32::new(last.wrapping_sub(low), sink) }
         }
     }
@@ -27,7 +27,7 @@ impl<'a> InRange32<'a> {
     pub(super) unsafe fn finish(self) -> i32 {
         // SAFETY: the features are the caller's.
         let last = unsafe { self.distances.last() };
-        self.distances.sink.verdicts.finish();
+        self.distances.sink.finish();
         last.wrapping_add(self.low)
     }
 }
@@ -49,7 +49,7 @@ impl Engine for InRange32<'_> {
 }
 
 /// Compares distances from the lower bound of a range with its span.
-struct Distances32<'a> {
+pub(super) struct Distances32<'a> {
     span: __m512i,
     /// The first unit of the batch.
     first: usize,
@@ -57,7 +57,25 @@ struct Distances32<'a> {
     verdicts: Verdicts<'a>,
 }
 
-impl Distances32<'_> {
+impl<'a> Distances32<'a> {
+    #[inline(always)]
+    pub(super) unsafe fn new(span: u32, verdicts: Verdicts<'a>) -> Self {
+        // SAFETY: the features are the caller's.
+        Self { span: unsafe { _mm512_set1_epi32(span.cast_signed()) }, first: 0, half: 0, verdicts }
+    }
+
+    /// Before a batch whose first unit is `unit`.
+    #[inline(always)]
+    pub(super) fn begin_at(&mut self, unit: usize) {
+        self.first = unit;
+    }
+
+    /// Writes the last word.
+    #[inline(always)]
+    pub(super) fn finish(self) {
+        self.verdicts.finish();
+    }
+
     #[inline(always)]
     unsafe fn holds(&self, values: __m512i) -> __mmask16 {
         // SAFETY: the features are the caller's.
@@ -70,7 +88,7 @@ impl int32::Sink for Distances32<'_> {
 
     #[inline(always)]
     fn begin(&mut self, batch: &Batch) {
-        self.first = batch.done;
+        self.begin_at(batch.done);
     }
 
     #[inline(always)]
@@ -135,7 +153,7 @@ impl<'a> InRange64<'a> {
         unsafe {
             let span = _mm512_set1_epi64(high.wrapping_sub(low));
             let wide = Distances64 { span, first: 0, unit: 0, verdicts: Verdicts::default() };
-            let narrow = Distances32 { span: _mm512_setzero_si512(), first: 0, half: 0, verdicts };
+            let narrow = Distances32::new(0, verdicts);
             Self { low, high, last, narrow: Int32::new(0, narrow), wide: Int64::new(0, wide) }
         }
     }
@@ -143,7 +161,7 @@ impl<'a> InRange64<'a> {
     /// Writes the last word, and returns the value before the next one.
     #[inline(always)]
     pub(super) unsafe fn finish(self) -> i64 {
-        self.narrow.sink.verdicts.finish();
+        self.narrow.sink.finish();
         self.last
     }
 }

@@ -32,7 +32,7 @@ pub(super) trait Sink {
 
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
-    c: Constants,
+    pub(super) c: Constants,
     q: Quads,
     carry: __m512i,
     pub(super) sink: S,
@@ -43,13 +43,13 @@ pub(super) struct Int32<S> {
 pub(super) struct Constants {
     scan: Scan,
     /// The last 32 bytes.
-    upper: __mmask64,
+    pub(super) upper: __mmask64,
     /// Interleaves even and odd values.
     low: __m512i,
     high: __m512i,
     /// Factors of the halves of a lane: both, and the upper one.
-    both: __m512i,
-    second: __m512i,
+    pub(super) both: __m512i,
+    pub(super) second: __m512i,
 }
 
 /// What units of quads need.
@@ -164,7 +164,7 @@ impl<S: Sink> Int32<S> {
 
     /// A unit of which `pairs` are the sums of two deltas each, and `odd` the second of the two.
     #[inline(always)]
-    unsafe fn pairs(&mut self, pairs: __m512i, odd: __m512i, unit: usize) {
+    pub(super) unsafe fn pairs(&mut self, pairs: __m512i, odd: __m512i, unit: usize) {
         // SAFETY: the features are the caller's.
         unsafe {
             let odds = _mm512_add_epi32(self.c.scan.sums(pairs), self.carry);

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `int32`, `int64` | packed deltas to values |
 //! | `in_range` | packed deltas to verdicts on the values |
+//! | `compare` | packed deltas of two streams to verdicts on their values |
 //! | `sum` | packed deltas to their sum |
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
@@ -16,33 +17,63 @@
 use std::arch::asm;
 use std::arch::x86_64::*;
 
+mod compare;
 mod in_range;
 mod int32;
 mod int64;
 mod sum;
 
 use super::tables::{self, Bytes, NARROW, lanes, quad};
-use crate::kernels::delta::{Shells, shells};
+use crate::kernels::Comparison;
+use crate::kernels::delta::{Blocks, Shells, Verdicts, feed_pairs, shells};
+use compare::Compare;
 use in_range::{InRange32, InRange64};
 use int32::Int32;
 use int64::Int64;
 use sum::{Sum32, Sum64};
 
-pub(in crate::kernels) const I32: Shells<i32> = shells!(
-    i32,
-    Int32,
-    Sum32,
-    InRange32,
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-);
+pub(in crate::kernels) const I32: Shells<i32> = {
+    let mut shells = shells!(
+        i32,
+        Int32,
+        Sum32,
+        InRange32,
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+    );
+    shells.compare = compare;
+    shells
+};
 
-pub(in crate::kernels) const I64: Shells<i64> = shells!(
-    i64,
-    Int64,
-    Sum64,
-    InRange64,
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-);
+pub(in crate::kernels) const I64: Shells<i64> = {
+    let mut shells = shells!(
+        i64,
+        Int64,
+        Sum64,
+        InRange64,
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+    );
+    shells.compare = compare;
+    shells
+};
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+fn compare(
+    pages: [&[u8]; 2],
+    blocks: [&mut Blocks; 2],
+    last: &mut [i64; 2],
+    limits: (i64, i64),
+    units: usize,
+    op: Comparison,
+    verdicts: Verdicts<'_>,
+) -> usize {
+    // SAFETY: the features are those of the function.
+    unsafe {
+        let Some(mut engine) = Compare::new(*last, limits, op, verdicts) else { return 0 };
+        let units = feed_pairs(pages, blocks, units, &mut engine);
+        *last = engine.finish();
+        units
+    }
+}
 
 #[inline(always)]
 unsafe fn constant(bytes: &Bytes) -> __m512i {

@@ -1,0 +1,103 @@
+//! Two streams in step, which are compared without being decoded.
+
+use super::stream::{Header, SLACK};
+use super::{Blocks, UNIT, Widths};
+use crate::kernels::Comparison;
+
+/// A block of each of two streams, of the same shape.
+#[derive(Clone, Copy)]
+pub(in crate::kernels) struct Pair<'a> {
+    pub(in crate::kernels) left: Side<'a>,
+    pub(in crate::kernels) right: Side<'a>,
+    /// Units in each of four miniblocks.
+    pub(in crate::kernels) units: usize,
+    /// Units before the block.
+    pub(in crate::kernels) done: usize,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(in crate::kernels) struct Side<'a> {
+    pub(in crate::kernels) packed: &'a [u8],
+    pub(in crate::kernels) at: usize,
+    pub(in crate::kernels) widths: Widths,
+    pub(in crate::kernels) min_delta: i64,
+}
+
+/// What is done with blocks of two streams.
+pub(in crate::kernels) trait PairEngine {
+    /// The largest width it takes.
+    const MAX_WIDTH: u32;
+
+    /// Takes the next blocks; false, and nothing happened, if it cannot.
+    ///
+    /// # Safety
+    /// Widths are at most `MAX_WIDTH`; the packed deltas of either side begin at `at`, and [`SLACK`] bytes follow them; the
+    /// processor has the features of the instruction set.
+    unsafe fn pair(&mut self, pair: Pair<'_>) -> bool;
+}
+
+/// Feeds blocks of four miniblocks to `engine`, as long as both streams have them, of up to `wanted` units in all; returns how
+/// many units it was. Ends of pages are left.
+///
+/// # Safety
+/// The processor has the features of the engine's instruction set.
+#[inline(always)]
+pub(in crate::kernels) unsafe fn feed_pairs<E: PairEngine>(
+    pages: [&[u8]; 2],
+    [left, right]: [&mut Blocks; 2],
+    wanted: usize,
+    engine: &mut E,
+) -> usize {
+    let begins =
+        |blocks: &Blocks| blocks.left == 0 && blocks.widths == blocks.widths_end && blocks.miniblocks_per_block == 4;
+    let values = left.values_per_miniblock;
+    if !begins(left) || !begins(right) || right.values_per_miniblock != values {
+        return 0;
+    }
+    let units = match values {
+        32 => 1,
+        64 => 2,
+        _ => return 0,
+    };
+    let ends = pages.map(|page| page.len().saturating_sub(SLACK));
+    let mut done = 0;
+    while wanted - done >= 4 * units && left.deltas.min(right.deltas) >= 4 * units * UNIT {
+        let side = |index: usize, blocks: &Blocks| {
+            // SAFETY: a page that is shorter than the slack has its end at 0, and no header before it.
+            let header = unsafe { Header::read(pages[index], blocks.position, ends[index]) }?;
+            let end = header.end + UNIT / 8 * units * header.widths.sum();
+            let side =
+                Side { packed: pages[index], at: header.end, widths: header.widths, min_delta: header.min_delta };
+            (header.widths.fit(E::MAX_WIDTH) && end <= ends[index]).then_some((side, end))
+        };
+        let (Some((left_side, left_end)), Some((right_side, right_end))) = (side(0, left), side(1, right)) else {
+            break;
+        };
+        let pair = Pair { left: left_side, right: right_side, units, done };
+        // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features are the
+        // caller's.
+        if !unsafe { engine.pair(pair) } {
+            break;
+        }
+        (left.position, right.position) = (left_end, right_end);
+        left.deltas -= 4 * units * UNIT;
+        right.deltas -= 4 * units * UNIT;
+        done += 4 * units;
+    }
+    done
+}
+
+/// The difference of two values that compare so: `difference - low` is at most `span`, in 32 bits.
+#[inline(always)]
+pub(in crate::kernels) fn differences(op: Comparison) -> (i32, u32) {
+    const HALF: u32 = 1 << 31;
+    match op {
+        Comparison::Eq => (0, 0),
+        Comparison::NotEq => (1, u32::MAX - 1),
+        Comparison::Lt => (i32::MIN, HALF - 1),
+        Comparison::LtEq => (i32::MIN, HALF),
+        Comparison::Gt => (1, HALF - 2),
+        Comparison::GtEq => (0, HALF - 1),
+    }
+}
