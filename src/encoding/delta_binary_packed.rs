@@ -161,22 +161,30 @@ impl<T: Lane> DeltaBinaryPacked<T> {
         (op, signed): (Comparison, bool),
         words: &mut [u64],
     ) -> Result<()> {
-        const PIECE: usize = 512;
+        const PIECE: usize = 1024;
         let (other, other_page) = other;
         self.take(count)?;
         other.take(count)?;
         let words = &mut words[..count.div_ceil(64)];
         words.fill(0);
-        let mut done = 0;
+        let mut scratch = None;
+        let (mut done, mut pieces) = (0, 1);
         while done < count {
             let streams = [(page, &mut self.stream), (other_page, &mut other.stream)];
-            done += T::compare_streams(self.kernels, streams, count - done, (op, signed), words, done);
-            let len = (count - done).min(PIECE);
-            if len > 0 {
-                let (mut pieces, mut verdicts) = ([[T::default(); PIECE]; 2], [0; PIECE / 64]);
-                let [ours, others] = pieces.each_mut().map(|piece| &mut piece[..len]);
+            let compared = T::compare_streams(self.kernels, streams, count - done, (op, signed), words, done);
+            done += compared;
+            // The more often it was asked in vain, the later again.
+            pieces = if compared > 0 { 1 } else { pieces * 2 };
+            for _ in 0..pieces {
+                let len = (count - done).min(PIECE);
+                if len == 0 {
+                    break;
+                }
+                let values = scratch.get_or_insert([[T::default(); PIECE]; 2]);
+                let [ours, others] = values.each_mut().map(|values| &mut values[..len]);
                 self.decode(page, ours)?;
                 other.decode(other_page, others)?;
+                let mut verdicts = [0; PIECE / 64];
                 T::compare(self.kernels, ours, others, op, signed, &mut verdicts);
                 copy_bits(&verdicts, 0, words, done, len);
                 done += len;

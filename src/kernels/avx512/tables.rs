@@ -13,10 +13,12 @@ pub(super) struct Narrow {
     pub(super) natural_high: Bytes,
     /// Shifts of the lanes above.
     pub(super) natural_shifts: Bytes,
-    /// Of 32 values the even ones; from the 16th on the bytes are counted from the 16th.
+    /// Of 32 values the even ones, as above; from the 16th on the bytes are counted from the 16th.
     pub(super) even: Bytes,
+    pub(super) even_high: Bytes,
     pub(super) even_shifts: Bytes,
     pub(super) odd: Bytes,
+    pub(super) odd_high: Bytes,
     pub(super) odd_shifts: Bytes,
     pub(super) mask: Bytes,
     /// 32 values up to 16 bits in halves of lanes.
@@ -86,8 +88,10 @@ const fn narrow_tables() -> [Narrow; 33] {
         natural_high: NONE,
         natural_shifts: NONE,
         even: NONE,
+        even_high: NONE,
         even_shifts: NONE,
         odd: NONE,
+        odd_high: NONE,
         odd_shifts: NONE,
         mask: NONE,
         halves: NONE,
@@ -107,6 +111,8 @@ const fn narrow_tables() -> [Narrow; 33] {
         table.natural_high = lanes!(u8, |i| at(i / 4 * w, i % 4 + 4));
         table.natural_shifts = lanes!(u32, |i| i * w % 8);
         table.even = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4));
+        table.even_high = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4 + 4));
+        table.odd_high = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4 + 4));
         table.even_shifts = lanes!(u32, |i| 2 * i * w % 8);
         table.odd = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4));
         table.odd_shifts = lanes!(u32, |i| (2 * i + 1) * w % 8);

@@ -9,8 +9,6 @@ use crate::kernels::Comparison;
 pub(in crate::kernels) struct Pair<'a> {
     pub(in crate::kernels) left: Side<'a>,
     pub(in crate::kernels) right: Side<'a>,
-    /// Units in each of four miniblocks.
-    pub(in crate::kernels) units: usize,
     /// Units before the block.
     pub(in crate::kernels) done: usize,
 }
@@ -29,12 +27,12 @@ pub(in crate::kernels) trait PairEngine {
     /// The largest width it takes.
     const MAX_WIDTH: u32;
 
-    /// Takes the next blocks; false, and nothing happened, if it cannot.
+    /// Takes the next blocks, of four miniblocks of `UNITS` units; false, and nothing happened, if it cannot.
     ///
     /// # Safety
     /// Widths are at most `MAX_WIDTH`; the packed deltas of either side begin at `at`, and [`SLACK`] bytes follow them; the
     /// processor has the features of the instruction set.
-    unsafe fn pair(&mut self, pair: Pair<'_>) -> bool;
+    unsafe fn pair<const UNITS: usize>(&mut self, pair: Pair<'_>) -> bool;
 }
 
 /// Feeds blocks of four miniblocks to `engine`, as long as both streams have them, of up to `wanted` units in all; returns how
@@ -55,37 +53,57 @@ pub(in crate::kernels) unsafe fn feed_pairs<E: PairEngine>(
     if !begins(left) || !begins(right) || right.values_per_miniblock != values {
         return 0;
     }
-    let units = match values {
-        32 => 1,
-        64 => 2,
-        _ => return 0,
-    };
-    let ends = pages.map(|page| page.len().saturating_sub(SLACK));
+    // SAFETY: the caller's.
+    unsafe {
+        match values {
+            32 => feed_blocks::<E, 1>(pages, [left, right], wanted, engine),
+            64 => feed_blocks::<E, 2>(pages, [left, right], wanted, engine),
+            _ => 0,
+        }
+    }
+}
+
+/// # Safety
+/// As [`feed_pairs`].
+#[inline(always)]
+unsafe fn feed_blocks<E: PairEngine, const UNITS: usize>(
+    [left_page, right_page]: [&[u8]; 2],
+    [left, right]: [&mut Blocks; 2],
+    wanted: usize,
+    engine: &mut E,
+) -> usize {
+    let last = (wanted / (4 * UNITS)).min(left.deltas.min(right.deltas) / (4 * UNITS * UNIT)) * (4 * UNITS);
     let mut done = 0;
-    while wanted - done >= 4 * units && left.deltas.min(right.deltas) >= 4 * units * UNIT {
-        let side = |index: usize, blocks: &Blocks| {
-            // SAFETY: a page that is shorter than the slack has its end at 0, and no header before it.
-            let header = unsafe { Header::read(pages[index], blocks.position, ends[index]) }?;
-            let end = header.end + UNIT / 8 * units * header.widths.sum();
-            let side =
-                Side { packed: pages[index], at: header.end, widths: header.widths, min_delta: header.min_delta };
-            (header.widths.fit(E::MAX_WIDTH) && end <= ends[index]).then_some((side, end))
-        };
-        let (Some((left_side, left_end)), Some((right_side, right_end))) = (side(0, left), side(1, right)) else {
+    while done < last {
+        let (left_side, right_side) =
+            (Side::read::<E, UNITS>(left_page, left.position), Side::read::<E, UNITS>(right_page, right.position));
+        let (Some((left_side, left_end)), Some((right_side, right_end))) = (left_side, right_side) else {
             break;
         };
-        let pair = Pair { left: left_side, right: right_side, units, done };
+        let pair = Pair { left: left_side, right: right_side, done };
         // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features are the
         // caller's.
-        if !unsafe { engine.pair(pair) } {
+        if !unsafe { engine.pair::<UNITS>(pair) } {
             break;
         }
         (left.position, right.position) = (left_end, right_end);
-        left.deltas -= 4 * units * UNIT;
-        right.deltas -= 4 * units * UNIT;
-        done += 4 * units;
+        done += 4 * UNITS;
     }
+    left.deltas -= done * UNIT;
+    right.deltas -= done * UNIT;
     done
+}
+
+impl<'a> Side<'a> {
+    /// The block at `position`, and where it ends, if it is whole and of widths that fit.
+    #[inline(always)]
+    fn read<E: PairEngine, const UNITS: usize>(page: &'a [u8], position: usize) -> Option<(Self, usize)> {
+        let slack = page.len().saturating_sub(SLACK);
+        // SAFETY: a page that is shorter than the slack has no header before it.
+        let Header { min_delta, widths, end: at } = unsafe { Header::read(page, position, slack) }?;
+        let end = at + UNIT / 8 * UNITS * widths.sum();
+        (widths.fit(E::MAX_WIDTH) && end <= slack).then_some((Self { packed: page, at, widths, min_delta }, end))
+    }
 }
 
 /// The difference of two values that compare so: `difference - low` is at most `span`, in 32 bits.

@@ -53,7 +53,7 @@ pub(super) struct Distances32<'a> {
     span: __m512i,
     /// The first unit of the batch.
     first: usize,
-    half: u32,
+    half: __mmask16,
     verdicts: Verdicts<'a>,
 }
 
@@ -113,11 +113,13 @@ impl int32::Sink for Distances32<'_> {
     #[inline(always)]
     unsafe fn sixteen(&mut self, unit: usize, half: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
-        let verdicts = u32::from(unsafe { self.holds(values) });
+        let verdicts = unsafe { self.holds(values) };
         if half == 0 {
             self.half = verdicts;
         } else {
-            self.verdicts.push_unit(unit - self.first, self.half | verdicts << 16);
+            // SAFETY: the features are the caller's.
+            let unit_verdicts = unsafe { _mm512_kunpackw(verdicts.into(), self.half.into()) };
+            self.verdicts.push_unit(unit - self.first, unit_verdicts);
         }
     }
 
@@ -125,13 +127,13 @@ impl int32::Sink for Distances32<'_> {
     unsafe fn quads(&mut self, _unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
         // SAFETY: the features are the caller's.
         unsafe {
-            // As above, of bytes.
+            // As above, of bytes; the compiler would see that nothing else is set, and test for that.
             let or = |verdicts, values, sign| {
                 _mm512_mask_or_epi32(verdicts, self.holds(values), verdicts, _mm512_set1_epi32(sign))
             };
             let verdicts = _mm512_maskz_set1_epi32(self.holds(o0), 0x80);
             let verdicts = or(or(or(verdicts, o1, 0x8000), o2, 0x80_0000), o3, i32::MIN);
-            self.verdicts.push_word(_mm512_movepi8_mask(verdicts));
+            self.verdicts.push_word(_mm512_movepi8_mask(complete(verdicts)));
         }
     }
 }

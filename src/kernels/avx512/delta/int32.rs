@@ -30,6 +30,14 @@ pub(super) trait Sink {
     unsafe fn quads(&mut self, unit: usize, values: [__m512i; 4]);
 }
 
+/// Classes, by the largest width.
+pub(super) const PROGRESSION: usize = 0;
+/// Of a block of four miniblocks of one width.
+pub(super) const QUADS: usize = 1;
+pub(super) const HALVES: usize = 2;
+pub(super) const PAIRS: usize = 3;
+pub(super) const NATURAL: usize = 4;
+
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
     pub(super) c: Constants,
@@ -50,6 +58,8 @@ pub(super) struct Constants {
     /// Factors of the halves of a lane: both, and the upper one.
     pub(super) both: __m512i,
     pub(super) second: __m512i,
+    /// Of halves.
+    pub(super) bias: __m512i,
 }
 
 /// What units of quads need.
@@ -72,6 +82,7 @@ impl Constants {
                 high: constant(opaque(&const { lanes!(u32, |i| 8 + i / 2 + i % 2 * 16) })),
                 both: _mm512_set1_epi16(1),
                 second: _mm512_set1_epi32(0x1_0000),
+                bias: halves_bias(),
             }
         }
     }
@@ -173,7 +184,7 @@ impl<S: Sink> Int32<S> {
         }
     }
 
-    /// Widths up to 15: a lane holds two values, whose sum is a dot product.
+    /// Widths up to 16: a lane holds two values, whose sum is a dot product.
     ///
     /// # Safety
     /// As [`unpack_halves`].
@@ -181,22 +192,29 @@ impl<S: Sink> Int32<S> {
     unsafe fn halves(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let halves = unpack_halves(packed, at, width);
+            let halves = unpack_halves(packed, at, width, self.c.bias);
             let sums = dot_halves(min_delta[1], halves, self.c.both);
             let odd = dot_halves(min_delta[0], halves, self.c.second);
             self.pairs(sums, odd, unit);
         }
     }
 
-    /// Widths up to 25: even and odd values in vectors of their own.
+    /// Widths up to 25, or all: even and odd values in vectors of their own.
     ///
     /// # Safety
     /// As [`unpack_evens_and_odds`].
     #[inline(always)]
-    unsafe fn evens_and_odds(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
+    unsafe fn evens_and_odds<const STRADDLING: bool>(
+        &mut self,
+        packed: &[u8],
+        at: usize,
+        width: usize,
+        min_delta: &[__m512i; 4],
+        unit: usize,
+    ) {
         // SAFETY: the caller's.
         unsafe {
-            let (even, odd) = unpack_evens_and_odds(packed, at, width, self.c.upper);
+            let (even, odd) = unpack_evens_and_odds::<STRADDLING>(packed, at, width, self.c.upper);
             let (even, odd) = (_mm512_add_epi32(even, min_delta[0]), _mm512_add_epi32(odd, min_delta[0]));
             self.pairs(_mm512_add_epi32(even, odd), odd, unit);
         }
@@ -247,16 +265,16 @@ impl<S: Sink> Engine for Int32<S> {
 
     #[inline(always)]
     fn class(widths: Widths) -> usize {
-        if widths.fit(15) {
+        if widths.fit(16) {
             match widths {
-                Widths(0) => 0,
-                equal if equal.fit(8) && equal.are_equal() => 1,
-                _ => 2,
+                Widths(0) => PROGRESSION,
+                equal if equal.fit(8) && equal.are_equal() => QUADS,
+                _ => HALVES,
             }
         } else if widths.fit(25) {
-            3
+            PAIRS
         } else {
-            4
+            NATURAL
         }
     }
 
@@ -265,20 +283,17 @@ impl<S: Sink> Engine for Int32<S> {
         let min_delta = batch.min_delta as i32;
         // SAFETY: the caller's.
         unsafe {
-            let multiples = &[1, 2, 3, 4].map(|times| min_delta.wrapping_mul(times));
-            let multiples = &[
-                _mm512_set1_epi32(multiples[0]),
-                _mm512_set1_epi32(multiples[1]),
-                _mm512_set1_epi32(multiples[2]),
-                _mm512_set1_epi32(multiples[3]),
-            ];
+            let step = if CLASS == HALVES { min_delta.wrapping_add(HALVES_BIAS as i32) } else { min_delta };
+            let times = |times: i32| _mm512_set1_epi32(step.wrapping_mul(times));
+            let multiples = &[times(1), times(2), times(3), times(4)];
             let mut at = batch.at;
             macro_rules! units {
-                ($unit:ident) => {
+                ($unit:expr) => {
                     for miniblock in 0..batch.miniblocks {
                         let width = batch.widths.get(miniblock);
                         for unit in 0..batch.units {
-                            self.$unit(packed, at, width, multiples, batch.done + miniblock * batch.units + unit);
+                            let unit = batch.done + miniblock * batch.units + unit;
+                            $unit(self, packed, at, width, multiples, unit);
                             at += UNIT / 8 * width;
                         }
                     }
@@ -287,16 +302,18 @@ impl<S: Sink> Engine for Int32<S> {
             let width = batch.widths.get(0);
             self.sink.begin(&batch);
             match CLASS {
-                0 => self.progression(min_delta, batch.range()),
-                1 if batch.miniblocks == 4 => {
+                PROGRESSION => self.progression(min_delta, batch.range()),
+                QUADS => {
                     for pair in 0..batch.miniblocks * batch.units / 2 {
                         self.quads(packed, at, width, multiples, batch.done + 2 * pair);
                         at += UNIT / 4 * width;
                     }
                 }
-                1 | 2 => units!(halves),
-                3 => units!(evens_and_odds),
-                _ => units!(natural),
+                HALVES => units!(Self::halves),
+                PAIRS => units!(Self::evens_and_odds::<false>),
+                // Nothing is stored in order.
+                _ if !S::DEALT => units!(Self::evens_and_odds::<true>),
+                _ => units!(Self::natural),
             }
             self.sink.end(&batch);
         }

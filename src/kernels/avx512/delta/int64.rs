@@ -35,8 +35,11 @@ struct Constants {
     scan: Scan,
     /// The last 32 bytes.
     upper: __mmask64,
-    /// Factors of the halves of a lane.
+    /// Factors of the halves of a lane: both, and the upper one.
     both: __m512i,
+    second: __m512i,
+    /// Of halves.
+    bias: __m512i,
     /// For each eight of 32 values, where they stand among 16 even and 16 odd ones; the upper halves are masked off.
     widen: [__m512i; 4],
     lower: __mmask16,
@@ -60,6 +63,8 @@ impl Constants {
                 scan: Scan::new(),
                 upper: opaque(0xffff_ffff_0000_0000),
                 both: _mm512_set1_epi16(1),
+                second: _mm512_set1_epi32(0x1_0000),
+                bias: halves_bias(),
                 widen: [widen!(0), widen!(1), widen!(2), widen!(3)],
                 lower: opaque(0x5555),
                 low: constant(opaque(&const { lanes!(u64, |i| i / 2 + i % 2 * 8) })),
@@ -150,7 +155,7 @@ impl<S: Sink> Int64<S> {
         }
     }
 
-    /// Widths up to 15.
+    /// Widths up to 16.
     ///
     /// # Safety
     /// As [`unpack_halves`].
@@ -158,9 +163,10 @@ impl<S: Sink> Int64<S> {
     unsafe fn halves(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let halves = unpack_halves(packed, at, width);
-            let sums = dot_halves(_mm512_setzero_si512(), halves, self.c.both);
-            self.narrow_pairs(sums, _mm512_srli_epi32::<16>(halves), min_delta, unit);
+            let halves = unpack_halves(packed, at, width, self.c.bias);
+            let sums = dot_halves(_mm512_set1_epi32(2 * HALVES_BIAS as i32), halves, self.c.both);
+            let odd = dot_halves(_mm512_set1_epi32(HALVES_BIAS as i32), halves, self.c.second);
+            self.narrow_pairs(sums, odd, min_delta, unit);
         }
     }
 
@@ -172,7 +178,7 @@ impl<S: Sink> Int64<S> {
     unsafe fn evens_and_odds(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let (even, odd) = unpack_evens_and_odds(packed, at, width, self.c.upper);
+            let (even, odd) = unpack_evens_and_odds::<false>(packed, at, width, self.c.upper);
             self.narrow_pairs(_mm512_add_epi32(even, odd), odd, min_delta, unit);
         }
     }
@@ -253,7 +259,7 @@ impl<S: Sink> Engine for Int64<S> {
 
     #[inline(always)]
     fn class(widths: Widths) -> usize {
-        if widths.fit(15) {
+        if widths.fit(16) {
             (widths != Widths(0)).into()
         } else if widths.fit(25) {
             2

@@ -138,7 +138,7 @@ fn dot_bytes(mut sums: __m512i, bytes: __m512i, factors: __m512i) -> __m512i {
     sums
 }
 
-/// `sums`, which the compiler is not to take apart: it would add the carry before they are complete, and the next unit would
+/// `sums`, into which the compiler is not to look: it would add the carry before they are complete, and the next unit would
 /// wait for that.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -214,39 +214,73 @@ unsafe fn unpack_bytes<const DEALT: bool>(packed: &[u8], at: usize, width: usize
     }
 }
 
-/// 32 values up to 16 bits, in the halves of lanes.
+/// What [`unpack_halves`] leaves out of each value: the halves that dot products take are signed.
+const HALVES_BIAS: i64 = 1 << 15;
+
+/// The constant of [`unpack_halves`].
+#[inline(always)]
+unsafe fn halves_bias() -> __m512i {
+    // SAFETY: the features are the caller's.
+    unsafe { _mm512_set1_epi16(i16::MIN) }
+}
+
+/// 32 values up to 16 bits, in the halves of lanes, less `HALVES_BIAS`.
 ///
 /// # Safety
 /// 64 bytes from `at` on lie in `packed`; `width` is at most 16.
 #[inline(always)]
-unsafe fn unpack_halves(packed: &[u8], at: usize, width: usize) -> __m512i {
+unsafe fn unpack_halves(packed: &[u8], at: usize, width: usize, bias: __m512i) -> __m512i {
+    const MASK_AND_FLIP: i32 = 0x6a;
     // SAFETY: the caller's.
     unsafe {
         let table = NARROW.get_unchecked(width);
         let halves = _mm512_permutexvar_epi8(constant(&table.halves), load(packed, at));
         let halves = _mm512_multishift_epi64_epi8(constant(&table.halves_shifts), halves);
-        _mm512_and_si512(halves, constant(&table.halves_mask))
+        _mm512_ternarylogic_epi32::<MASK_AND_FLIP>(halves, constant(&table.halves_mask), bias)
     }
 }
 
-/// Of 32 values up to 25 bits the even and the odd ones; `upper` masks the last 32 bytes, and is opaque.
+/// Signed sums in lanes of 32 bits, added up in lanes of 64 bits.
+#[inline(always)]
+unsafe fn widen_sums(sums: __m512i) -> __m512i {
+    // SAFETY: the features are the caller's.
+    unsafe {
+        let even = _mm512_srai_epi64::<32>(_mm512_slli_epi64::<32>(sums));
+        _mm512_add_epi64(even, _mm512_srai_epi64::<32>(sums))
+    }
+}
+
+/// Of 32 values the even and the odd ones: from the four bytes in which each begins, and if they are `STRADDLING` those after
+/// them; `upper` masks the last 32 bytes, and is opaque.
 ///
 /// # Safety
-/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 25.
+/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 32, and at most 25 unless `STRADDLING`.
 #[inline(always)]
-unsafe fn unpack_evens_and_odds(packed: &[u8], at: usize, width: usize, upper: __mmask64) -> (__m512i, __m512i) {
+unsafe fn unpack_evens_and_odds<const STRADDLING: bool>(
+    packed: &[u8],
+    at: usize,
+    width: usize,
+    upper: __mmask64,
+) -> (__m512i, __m512i) {
     // SAFETY: the caller's.
     unsafe {
         let table = NARROW.get_unchecked(width);
         let (first, second) = (load(packed, at), load(packed, at + 2 * width));
-        let even = constant(&table.even);
-        let even = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(even, first), upper, even, second);
-        let odd = constant(&table.odd);
-        let odd = _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(odd, first), upper, odd, second);
-        let mask = constant(&table.mask);
+        let permute = |lanes: &Bytes| {
+            let lanes = constant(lanes);
+            _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(lanes, first), upper, lanes, second)
+        };
+        let unpack = |low: &Bytes, high: &Bytes, shifts: &Bytes| {
+            let values = if STRADDLING {
+                _mm512_shrdv_epi32(permute(low), permute(high), constant(shifts))
+            } else {
+                _mm512_srlv_epi32(permute(low), constant(shifts))
+            };
+            _mm512_and_si512(values, constant(&table.mask))
+        };
         (
-            _mm512_and_si512(_mm512_srlv_epi32(even, constant(&table.even_shifts)), mask),
-            _mm512_and_si512(_mm512_srlv_epi32(odd, constant(&table.odd_shifts)), mask),
+            unpack(&table.even, &table.even_high, &table.even_shifts),
+            unpack(&table.odd, &table.odd_high, &table.odd_shifts),
         )
     }
 }

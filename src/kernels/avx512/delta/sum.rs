@@ -35,7 +35,7 @@ mod class {
 
 #[inline(always)]
 fn class(widths: Widths) -> usize {
-    match (widths.fit(15), widths.are_equal()) {
+    match (widths.fit(16), widths.are_equal()) {
         (true, true) if widths.fit(8) => class::BYTES,
         (true, true) => class::HALVES,
         (true, false) => class::MIXED_HALVES,
@@ -52,7 +52,16 @@ fn shape<const CLASS: usize>(batch: &Batch) -> (usize, usize) {
     if CLASS <= class::NARROW { (1, batch.miniblocks * batch.units) } else { (batch.miniblocks, batch.units) }
 }
 
-/// Adds deltas of up to 25 bits, in lanes of 32 bits.
+/// What is added for each delta beside what [`add_narrow`] does.
+#[inline(always)]
+fn min_delta<const CLASS: usize>(batch: &Batch) -> i64 {
+    match CLASS {
+        class::HALVES | class::MIXED_HALVES => batch.min_delta.wrapping_add(HALVES_BIAS),
+        _ => batch.min_delta,
+    }
+}
+
+/// Adds deltas of up to 25 bits, in lanes of 32 bits; halves less their bias.
 ///
 /// # Safety
 /// As [`Engine::batch`].
@@ -75,7 +84,7 @@ unsafe fn add_narrow<const CLASS: usize>(lanes: &mut Lanes, packed: &[u8], batch
                 }
                 class::HALVES | class::MIXED_HALVES => {
                     for _ in 0..units {
-                        let halves = unpack_halves(packed, at, width);
+                        let halves = unpack_halves(packed, at, width, halves_bias());
                         lanes.next(|sum| dot_halves(sum, halves, _mm512_set1_epi16(1)));
                         at += UNIT / 8 * width;
                     }
@@ -126,8 +135,8 @@ impl Engine for Sum32 {
 
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
-        let count = (batch.miniblocks * batch.units * UNIT) as i32;
-        self.min_deltas = self.min_deltas.wrapping_add((batch.min_delta as i32).wrapping_mul(count));
+        let count = batch.miniblocks * batch.units * UNIT;
+        self.min_deltas = self.min_deltas.wrapping_add(min_delta::<CLASS>(&batch).wrapping_mul(count as i64) as i32);
         if CLASS < class::WIDE {
             // SAFETY: the caller's.
             unsafe { add_narrow::<CLASS>(&mut self.lanes, packed, &batch) };
@@ -157,8 +166,8 @@ pub(super) struct Sum64 {
     min_deltas: i64,
 }
 
-/// Units that cannot overflow a lane of 32 bits: each adds two values of 25 bits at most.
-const NARROW_UNITS: usize = 63;
+/// Units that cannot overflow a signed lane of 32 bits: each adds two values of 25 bits at most.
+const NARROW_UNITS: usize = 31;
 
 impl Sum64 {
     #[inline(always)]
@@ -173,9 +182,8 @@ impl Sum64 {
         // SAFETY: the features are the caller's.
         unsafe {
             for sum in self.narrow.0 {
-                self.wide.next(|wide| _mm512_add_epi64(wide, _mm512_srli_epi64::<32>(sum)));
-                let low = _mm512_and_si512(sum, _mm512_set1_epi64(0xffff_ffff));
-                self.wide.next(|wide| _mm512_add_epi64(wide, low));
+                let sum = widen_sums(sum);
+                self.wide.next(|wide| _mm512_add_epi64(wide, sum));
             }
             self.narrow = Lanes::zero();
         }
@@ -226,7 +234,8 @@ impl Engine for Sum64 {
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let units = batch.miniblocks * batch.units;
-        self.min_deltas = self.min_deltas.wrapping_add(batch.min_delta.wrapping_mul((units * UNIT) as i64));
+        let min_delta = min_delta::<CLASS>(&batch);
+        self.min_deltas = self.min_deltas.wrapping_add(min_delta.wrapping_mul((units * UNIT) as i64));
         // SAFETY: the caller's.
         unsafe {
             match CLASS {
