@@ -203,12 +203,13 @@ fn delta_binary_packed<T: Integer>(bench: &mut Bench) {
         };
         for count in COUNTS {
             let mut seed = 1;
-            let [page, other] = [(); 2].map(|()| Page::<T>::new(&mut seed, count, &widths));
+            let page = Page::<T>::new(&mut seed, count, &widths);
+            let near = [(); 2].map(|()| Page::<T>::near(&mut seed, count, &widths));
             for kernels in tables() {
                 decode(bench, kernels, &kind, &page);
                 sum(bench, kernels, &kind, &page);
                 range(bench, kernels, &kind, &page);
-                compare(bench, kernels, &kind, &page, &other);
+                compare(bench, kernels, &kind, &near);
             }
         }
     }
@@ -261,12 +262,17 @@ fn read_peer<T: Integer>(peer: &mut dyn Decoder<T::Physical>, page: &Page<T>, ou
     assert_eq!(peer.get(out).unwrap(), out.len());
 }
 
+/// Room for the values of a page: the first one is that of its header, and the second one is where decoding begins.
+fn decoded<T: Integer>(count: usize) -> Buffer<T> {
+    Buffer::aligned_at(1, count)
+}
+
 fn decode<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, page: &Page<T>) {
     let name = delta_name("decode", kind, page, kernels);
     let count = page.values.len();
     let (mut ours, mut peer) = (DeltaBinaryPacked::<T>::new(kernels), T::peer());
     // All share it, so that less is in the cache.
-    let out = RefCell::new(Buffer::after_first(count));
+    let out = RefCell::new(decoded(count));
     read(&mut ours, page, &mut out.borrow_mut());
     assert!(**out.borrow() == *page.values, "{name}");
     read_peer(&mut *peer, page, &mut out.borrow_mut());
@@ -321,7 +327,7 @@ fn range<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, p
     let (mut peer, mut peer_words) = (T::peer(), Buffer::new(count / 64));
     let mut decoder = DeltaBinaryPacked::<T>::new(kernels);
     // The others share it, so that less is in the cache.
-    let out = RefCell::new(Buffer::after_first(count));
+    let out = RefCell::new(decoded(count));
     ours.reset(&page.bytes).unwrap();
     ours.read_in_range(&page.bytes, count, low, high, &mut words).unwrap();
     T::in_range(kernels, &page.values, low, high, &mut peer_words);
@@ -342,16 +348,16 @@ fn range<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, p
         .run();
 }
 
-/// Compares the values of two pages. Beside it both are decoded as a whole, by the parquet crate or by us, and our kernels
+/// Compares the values of two pages, which are near each other as two dates of a row are. Beside it both are decoded as a whole, by the parquet crate or by us, and our kernels
 /// compare.
-fn compare<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, page: &Page<T>, other: &Page<T>) {
+fn compare<T: Integer>(bench: &mut Bench, kernels: &'static Kernels, kind: &str, [page, other]: &[Page<T>; 2]) {
     let name = delta_name("compare", kind, page, kernels);
     let count = page.values.len();
     let mut words = Buffer::new(count / 64);
     let [mut ours, mut others, mut left, mut right] = [(); 4].map(|()| DeltaBinaryPacked::<T>::new(kernels));
     let mut peer = T::peer();
     // The others share them, so that less is in the cache.
-    let outs = RefCell::new(([(); 2].map(|()| Buffer::after_first(count)), Buffer::new(count / 64)));
+    let outs = RefCell::new(([(); 2].map(|()| decoded(count)), Buffer::new(count / 64)));
     let compare_values = |left: &[T], right: &[T], words: &mut [u64]| {
         T::compare(kernels, left, right, Comparison::Lt, true, words);
     };

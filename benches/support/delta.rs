@@ -51,6 +51,23 @@ impl<T: Integer> Page<T> {
     /// Shaped as arrow's writers do it. Each miniblock has one of `widths`; deltas are negative now and then, and values of
     /// wide ones wrap.
     pub(crate) fn new(seed: &mut u64, count: usize, widths: &RangeInclusive<u32>) -> Self {
+        // Of up to two bytes, as a real writer's.
+        Self::build(seed, count, widths, |block, _| -(block * 77 % 4000))
+    }
+
+    /// As [`Page::new`], but of values that stay near each other, as dates do: deltas are 0 in the middle.
+    pub(crate) fn near(seed: &mut u64, count: usize, widths: &RangeInclusive<u32>) -> Self {
+        Self::build(seed, count, widths, |_, widths| {
+            -widths.iter().map(|&width| (1i64 << width.min(60)) / 2).sum::<i64>() / widths.len() as i64
+        })
+    }
+
+    fn build(
+        seed: &mut u64,
+        count: usize,
+        widths: &RangeInclusive<u32>,
+        min_delta: impl Fn(i64, &[u32]) -> i64,
+    ) -> Self {
         let first = 10_000i64;
         let (mut bytes, mut values) = (Vec::new(), vec![T::wrap(first)]);
         uleb(&mut bytes, 4 * T::MINIBLOCK as u64);
@@ -59,11 +76,10 @@ impl<T: Integer> Page<T> {
         zigzag(&mut bytes, first);
         // The last block is full, with padding.
         for block in 0..count.saturating_sub(1).div_ceil(4 * T::MINIBLOCK) as i64 {
-            // Of up to two bytes, as a real writer's.
-            let min_delta = -(block * 77 % 4000);
-            zigzag(&mut bytes, min_delta);
             let span = u64::from(widths.end() - widths.start() + 1);
             let widths = [(); 4].map(|()| widths.start() + (random(seed) % span) as u32);
+            let min_delta = min_delta(block, &widths);
+            zigzag(&mut bytes, min_delta);
             bytes.extend(widths.map(|width| width as u8));
             for width in widths {
                 let (mut bits, mut used) = (0u128, 0);

@@ -182,17 +182,15 @@ pub(crate) struct Buffer<T> {
 
 impl<T: Copy + Default> Buffer<T> {
     pub(crate) fn new(len: usize) -> Self {
-        let values = vec![T::default(); len + 64 / size_of::<T>()];
-        let start = values.as_ptr().align_offset(64);
-        Self { values, start, len }
+        Self::aligned_at(0, len)
     }
 
-    /// For decoded DELTA_BINARY_PACKED: its header holds the first value, and it is the second one that begins at a line.
-    pub(crate) fn after_first(len: usize) -> Self {
-        let mut buffer = Self::new(len + 64 / size_of::<T>());
-        buffer.start += 64 / size_of::<T>() - 1;
-        buffer.len = len;
-        buffer
+    /// Values of which the one at `index` begins at a line.
+    pub(crate) fn aligned_at(index: usize, len: usize) -> Self {
+        let line = 64 / size_of::<T>();
+        let values = vec![T::default(); len + 2 * line];
+        let start = values.as_ptr().align_offset(64) + (line - index % line) % line;
+        Self { values, start, len }
     }
 
     /// Not the zeros of [`Buffer::new`], which the system may keep in one page of memory.

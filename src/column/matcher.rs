@@ -45,9 +45,17 @@ pub(crate) enum IntMatcher<T> {
         words: Vec<u64>,
         outside: bool,
     },
+    /// A few values that are far apart, in order.
+    Points {
+        points: Vec<T>,
+        inverted: bool,
+    },
     /// Sorted intervals.
     Search(IntSet),
 }
+
+/// Points up to which each is compared in turn.
+const SOME: usize = 64;
 
 /// The least value of a lane.
 fn lowest<T: Lane>() -> i64 {
@@ -97,7 +105,12 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
             }
             return Ok(Self::Bitmap { base: low, words, outside });
         }
-        Ok(Self::Search(set))
+        let points: Option<Vec<T>> =
+            listed.closed_intervals().map(|(low, high)| (low == high).then(|| T::wrap(low))).take(SOME + 1).collect();
+        match points {
+            Some(points) if points.len() <= SOME => Ok(Self::Points { points, inverted: outside }),
+            _ => Ok(Self::Search(set)),
+        }
     }
 
     fn is_all(&self) -> bool {
@@ -128,10 +141,15 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
                     invert(words, values.len());
                 }
             }
-            Self::Bitmap { base, words: bitmap, outside } => select_by(values, words, |&value| {
-                let bit = value.widen().wrapping_sub(*base) as u64;
-                bitmap.get((bit / 64) as usize).map_or(*outside, |word| word >> (bit % 64) & 1 == 1)
-            }),
+            Self::Bitmap { base, words: bitmap, outside } => {
+                T::in_bitmap(kernels(), values, T::wrap(*base), bitmap, *outside, words);
+            }
+            Self::Points { points, inverted } => {
+                T::in_sorted(kernels(), values, points, words);
+                if *inverted {
+                    invert(words, values.len());
+                }
+            }
             Self::Search(set) => select_by(values, words, |&value| set.contains(&value.widen())),
         }
     }

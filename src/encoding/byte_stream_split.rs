@@ -3,8 +3,8 @@
 //! The page says how many values there are by its size alone, and any value is found without those before it: to skip is to
 //! count.
 
-use crate::encoding::plain::Fixed;
 use crate::error::{Error, Result};
+use crate::kernels::{Value, kernels};
 
 /// Decoder of BYTE_STREAM_SPLIT values of one width.
 #[derive(Debug, Clone, Default)]
@@ -35,14 +35,16 @@ impl ByteStreamSplit {
     ///
     /// # Errors
     /// The page holds fewer values, or is not that of the last `reset`.
-    pub fn read<U: Fixed>(&mut self, page: &[u8], out: &mut [U]) -> Result<()> {
+    pub fn read<U: Value>(&mut self, page: &[u8], out: &mut [U]) -> Result<()> {
         let bytes = self.take(page, out.len())?;
-        if self.width != U::WIDTH {
-            return Err(Error::corrupt(format!("BYTE_STREAM_SPLIT of {} bytes read as {}", self.width, U::WIDTH)));
+        if self.width != size_of::<U>() {
+            return Err(Error::corrupt(format!(
+                "BYTE_STREAM_SPLIT of {} bytes read as {}",
+                self.width,
+                size_of::<U>()
+            )));
         }
-        if !out.is_empty() {
-            U::join(bytes, self.values, out);
-        }
+        U::interleave(kernels(), bytes, self.values, out);
         Ok(())
     }
 

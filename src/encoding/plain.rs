@@ -12,10 +12,6 @@ pub trait Fixed: Copy {
 
     /// Decodes `bytes` into `out`; `bytes.len()` is `out.len() * WIDTH`.
     fn copy(bytes: &[u8], out: &mut [Self]);
-
-    /// Puts values together of which byte `k` stands `k * stride` after the first; `bytes` ends with the last byte or
-    /// later.
-    fn join(bytes: &[u8], stride: usize, out: &mut [Self]);
 }
 
 macro_rules! fixed {
@@ -29,20 +25,6 @@ macro_rules! fixed {
                 let (values, _) = bytes.as_chunks::<{ size_of::<Self>() }>();
                 for (out, value) in out.iter_mut().zip(values) {
                     *out = Self::from_le_bytes(*value);
-                }
-            }
-
-            #[inline]
-            fn join(bytes: &[u8], stride: usize, out: &mut [Self]) {
-                let streams: [&[u8]; size_of::<Self>()] =
-                    std::array::from_fn(|byte| &bytes[byte * stride..][..out.len()]);
-                for (i, out) in out.iter_mut().enumerate() {
-                    // A loop, which is vectorised where `map` is not.
-                    let mut value = [0; size_of::<Self>()];
-                    for (byte, stream) in value.iter_mut().zip(&streams) {
-                        *byte = stream[i];
-                    }
-                    *out = Self::from_le_bytes(value);
                 }
             }
         }

@@ -144,8 +144,8 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         let limits = match (Self::BITS, signed) {
             (32, true) => (i32::MIN.into(), i32::MAX.into()),
             (32, false) => (0, u32::MAX.into()),
-            (_, true) => (-1 << 62, 1 << 62),
-            (_, false) => (0, 1 << 62),
+            (_, true) => (-1 << 61, 1 << 61),
+            (_, false) => (0, 1 << 61),
         };
         let mut last = [order(left.last), order(right.last)];
         let in_limits = last.iter().all(|last| (limits.0..=limits.1).contains(last));

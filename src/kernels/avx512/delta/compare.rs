@@ -31,7 +31,7 @@ const MAX_UNITS: usize = 31;
 
 impl<'a> Compare<'a> {
     /// `last` are the values before the next ones, in an order of 64-bit integers, in which all lie in `limits`: no more than
-    /// 2^62.
+    /// 2^61.
     #[inline(always)]
     pub(super) unsafe fn new(
         last: [i64; 2],
