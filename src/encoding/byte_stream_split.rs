@@ -152,7 +152,7 @@ mod tests {
 
     fn check_numbers<D: DataType, const W: usize>(value: impl Fn([u8; W]) -> D::T)
     where
-        D::T: Fixed + Default,
+        D::T: Value,
     {
         let mut random = Random::new(5);
         for count in COUNTS {

@@ -318,33 +318,37 @@ impl Run<'_> {
             return;
         }
         let Run { bytes, end, mut at, mut done, last } = *self;
-        let (mut widths, mut sum) = (Widths(0), 0);
-        let mut is_first = true;
         // SAFETY: the slack is there.
-        while let Some(header) = unsafe { Header::read(bytes, at, end) } {
-            // Where widths repeat, the address of the next header is foreseen rather than computed.
-            if !E::IS_SHORT || header.widths != widths || is_first {
-                is_first = false;
-                (widths, sum) = (header.widths, header.widths.sum());
-                if !widths.fit(E::MAX_WIDTH) || E::class(widths) != CLASS {
+        let read = |at| unsafe { Header::read(bytes, at, end) };
+        let mut next = read(at);
+        'widths: while let Some(Header { widths, .. }) = next {
+            if !widths.fit(E::MAX_WIDTH) || E::class(widths) != CLASS {
+                break;
+            }
+            let len = UNIT / 8 * UNITS * widths.sum();
+            // Where widths repeat, the address of the next header is foreseen rather than computed, and constants are kept.
+            while let Some(header) = next
+                && header.widths == widths
+            {
+                if header.end + len > end {
+                    // Found again at the end of the loop around this one.
+                    self.last = done;
+                    break 'widths;
+                }
+                let Header { min_delta, end: at_packed, .. } = header;
+                let batch = Batch { at: at_packed, widths, miniblocks: 4, units: UNITS, min_delta, done };
+                // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features
+                // are the caller's.
+                unsafe { engine.batch::<CLASS>(bytes, batch) };
+                at = header.end + len;
+                done += 4 * UNITS;
+                if done == last {
+                    break 'widths;
+                }
+                next = read(at);
+                if !E::IS_SHORT {
                     break;
                 }
-            }
-            let next = header.end + UNIT / 8 * UNITS * sum;
-            if next > end {
-                // Found again at the end of the loop around this one.
-                self.last = done;
-                break;
-            }
-            let Header { min_delta, widths, end: at_packed } = header;
-            let batch = Batch { at: at_packed, widths, miniblocks: 4, units: UNITS, min_delta, done };
-            // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features
-            // are the caller's.
-            unsafe { engine.batch::<CLASS>(bytes, batch) };
-            at = next;
-            done += 4 * UNITS;
-            if done == last {
-                break;
             }
         }
         (self.at, self.done) = (at, done);

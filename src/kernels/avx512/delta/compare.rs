@@ -3,7 +3,7 @@
 use super::in_range::Distances32;
 use super::*;
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Pair, PairEngine, Side, UNIT, Verdicts, differences};
+use crate::kernels::delta::{Pair, PairEngine, Side, UNIT, Verdicts, Widths, differences};
 
 /// Compares two streams, where it is proved that neither wraps and that their difference has 32 bits.
 pub(super) struct Compare<'a> {
@@ -16,18 +16,17 @@ pub(super) struct Compare<'a> {
     sums: __m512i,
     /// Of the minima and of the bias.
     min_deltas: i64,
-    /// Units that may be added to `sums`.
-    units: usize,
+    /// How much lanes of `sums` have room for.
+    room: i64,
     /// How far both sides may go before it has to be looked again.
     way: i64,
     /// What values may be.
     limits: (i64, i64),
     minus_both: __m512i,
     minus_second: __m512i,
+    /// Of one, two, three and four bytes of a lane.
+    minus_factors: [__m512i; 4],
 }
-
-/// Units of which a lane holds the sum: two deltas of 25 bits from each.
-const MAX_UNITS: usize = 31;
 
 impl<'a> Compare<'a> {
     /// `last` are the values before the next ones, in an order of 64-bit integers, in which all lie in `limits`: no more than
@@ -50,11 +49,17 @@ impl<'a> Compare<'a> {
                 last,
                 sums: _mm512_setzero_si512(),
                 min_deltas: 0,
-                units: MAX_UNITS,
+                room: i32::MAX.into(),
                 way: 0,
                 limits,
                 minus_both: _mm512_set1_epi16(-1),
                 minus_second: _mm512_set1_epi32(-0x1_0000),
+                minus_factors: [
+                    _mm512_set1_epi32(0xff),
+                    _mm512_set1_epi32(0xffff),
+                    _mm512_set1_epi32(0xff_ffff),
+                    _mm512_set1_epi32(-1),
+                ],
             }
         };
         compare.measure();
@@ -82,7 +87,7 @@ impl<'a> Compare<'a> {
         };
         let left = self.last[0] + sum + self.min_deltas;
         self.last = [left, left - i64::from(difference)];
-        (self.min_deltas, self.units) = (0, MAX_UNITS);
+        (self.min_deltas, self.room) = (0, i32::MAX.into());
         self.measure();
     }
 
@@ -94,10 +99,25 @@ impl<'a> Compare<'a> {
         self.way = inside(left).min(inside(right)).min(apart);
     }
 
-    /// How far the values of a block may go from the one before them.
+    /// The running sums of the differences of four bytes in each lane, and of multiples of their minimum.
     #[inline(always)]
-    fn way(side: &Side<'_>, count: i64) -> i64 {
-        let up = side.min_delta.saturating_add((1 << side.widths.largest()) - 1);
+    unsafe fn sums_of_quads(&self, left: __m512i, right: __m512i, multiples: &[__m512i; 4]) -> [__m512i; 4] {
+        let (plus, minus) = (&self.distances.q.factors, &self.minus_factors);
+        // SAFETY: the features are the caller's.
+        unsafe {
+            [
+                dot_bytes(dot_bytes(multiples[0], left, plus[0]), right, minus[0]),
+                dot_bytes(dot_bytes(multiples[1], left, plus[1]), right, minus[1]),
+                dot_bytes(dot_bytes(multiples[2], left, plus[2]), right, minus[2]),
+                dot_bytes(dot_bytes(multiples[3], left, plus[3]), right, minus[3]),
+            ]
+        }
+    }
+
+    /// How far values may go from the one before the block, if the deltas less their minimum are at most `largest`.
+    #[inline(always)]
+    fn way(side: &Side<'_>, largest: i64, count: i64) -> i64 {
+        let up = side.min_delta.saturating_add(largest);
         side.min_delta.saturating_neg().max(up).saturating_mul(count)
     }
 }
@@ -109,22 +129,40 @@ impl PairEngine for Compare<'_> {
     unsafe fn pair<const UNITS: usize>(&mut self, pair: Pair<'_>) -> bool {
         let Pair { left, right, done } = pair;
         let count = (4 * UNITS * UNIT) as i64;
-        let way = Self::way(&left, count).max(Self::way(&right, count));
+        let is_narrow = left.widths.fit(16) && right.widths.fit(16);
+        let largest = if is_narrow { 0xffff } else { (1 << left.widths.largest().max(right.widths.largest())) - 1 };
+        let way = Self::way(&left, largest, count).max(Self::way(&right, largest, count));
+        // Two deltas of each unit are added to a lane.
+        let room = 8 * UNITS as i64 * (largest + 1);
         // SAFETY: the caller's.
         unsafe {
-            if way > self.way || self.units < 4 * UNITS {
+            if way > self.way || room > self.room {
                 self.look();
                 if way > self.way {
                     return false;
                 }
             }
             self.way -= way;
-            self.units -= 4 * UNITS;
+            self.room -= room;
             self.min_deltas += left.min_delta * count;
             let min_delta = left.min_delta.wrapping_sub(right.min_delta) as i32;
-            let (once, twice) = (_mm512_set1_epi32(min_delta), _mm512_set1_epi32(min_delta.wrapping_mul(2)));
+            let times = |times: i32| _mm512_set1_epi32(min_delta.wrapping_mul(times));
+            let (once, twice) = (times(1), times(2));
             self.distances.sink.begin_at(done);
-            if left.widths.fit(16) && right.widths.fit(16) {
+            let are_quads = |widths: Widths| widths.fit(8) && widths.are_equal();
+            if are_quads(left.widths) && are_quads(right.widths) {
+                let (left_width, right_width) = (left.widths.get(0), right.widths.get(0));
+                let multiples = [once, twice, times(3), times(4)];
+                let (mut left_at, mut right_at) = (left.at, right.at);
+                for pair in 0..2 * UNITS {
+                    let left = unpack_bytes::<false>(left.packed, left_at, left_width);
+                    let right = unpack_bytes::<false>(right.packed, right_at, right_width);
+                    let sums = self.sums_of_quads(left, right, &multiples);
+                    self.sums = dot_bytes(self.sums, left, self.distances.q.factors[3]);
+                    self.distances.quads_of(sums, done + 2 * pair);
+                    (left_at, right_at) = (left_at + UNIT / 4 * left_width, right_at + UNIT / 4 * right_width);
+                }
+            } else if is_narrow {
                 self.min_deltas += HALVES_BIAS * count;
                 each_unit::<UNITS>(&pair, |unit, [left_at, right_at], [left_width, right_width]| {
                     let c = &self.distances.c;

@@ -41,7 +41,7 @@ pub(super) const NATURAL: usize = 4;
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
     pub(super) c: Constants,
-    q: Quads,
+    pub(super) q: Quads,
     carry: __m512i,
     pub(super) sink: S,
 }
@@ -64,10 +64,10 @@ pub(super) struct Constants {
 
 /// What units of quads need.
 #[derive(Clone, Copy)]
-struct Quads {
+pub(super) struct Quads {
     moves: [__m512i; 4],
     /// Factors of one, two, three and four bytes of a lane.
-    factors: [__m512i; 4],
+    pub(super) factors: [__m512i; 4],
 }
 
 impl Constants {
@@ -146,7 +146,7 @@ impl<S: Sink> Int32<S> {
         unsafe { _mm512_cvtsi512_si32(self.carry) }
     }
 
-    /// Widths up to 8, two units: a lane holds four values; their sum is scanned, and the other three go back from it.
+    /// Widths up to 8, two units: a lane holds four values.
     ///
     /// # Safety
     /// As [`unpack_bytes`].
@@ -154,21 +154,29 @@ impl<S: Sink> Int32<S> {
     unsafe fn quads(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &[__m512i; 4], unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let factors = &self.q.factors;
-            let [one, two, three, four] = *min_delta;
             let bytes = if S::DEALT {
                 unpack_bytes::<true>(packed, at, width)
             } else {
                 unpack_bytes::<false>(packed, at, width)
             };
-            let fourth = dot_bytes(four, bytes, factors[3]);
+            let sums = |count: usize| dot_bytes(min_delta[count], bytes, self.q.factors[count]);
+            self.quads_of([sums(0), sums(1), sums(2), sums(3)], unit);
+        }
+    }
+
+    /// Two units, of each four values of which the running sums are in a lane: the fourths are scanned, and the other three
+    /// go back from them.
+    #[inline(always)]
+    pub(super) unsafe fn quads_of(&mut self, [first, second, third, fourth]: [__m512i; 4], unit: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
             let sums = if S::DEALT { self.q.sums(fourth) } else { self.c.scan.sums(fourth) };
             let o3 = _mm512_add_epi32(sums, self.carry);
             self.carry = self.c.scan.carry(o3);
             let before = _mm512_sub_epi32(o3, fourth);
-            let o0 = _mm512_add_epi32(before, dot_bytes(one, bytes, factors[0]));
-            let o1 = _mm512_add_epi32(before, dot_bytes(two, bytes, factors[1]));
-            let o2 = _mm512_add_epi32(before, dot_bytes(three, bytes, factors[2]));
+            let o0 = _mm512_add_epi32(before, first);
+            let o1 = _mm512_add_epi32(before, second);
+            let o2 = _mm512_add_epi32(before, third);
             self.sink.quads(unit, [o0, o1, o2, o3]);
         }
     }
