@@ -11,6 +11,7 @@ mod files;
 mod fixtures;
 mod floors;
 mod hostile;
+mod instruction_sets;
 mod nested;
 mod oracle;
 mod parquet_testing;

@@ -148,8 +148,7 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
             (_, false) => (0, 1 << 61),
         };
         let mut last = [order(left.last), order(right.last)];
-        let in_limits = last.iter().all(|last| (limits.0..=limits.1).contains(last));
-        let wanted = if in_limits { (count - held) / UNIT } else { 0 };
+        let wanted = (count - held) / UNIT;
         let blocks = [&mut left.blocks, &mut right.blocks];
         // SAFETY: there is a reference to the table, so the processor has its features.
         let units = unsafe {

@@ -1,14 +1,25 @@
 //! Floor 0: the loops over slices that everything else is built from.
 //!
-//! A kernel has one face, a method of [`Lane`], [`Value`] or [`Kernels`], and one body: generic, safe where it can be, written
-//! so that a compiler vectorises it. The files of `isa` instantiate the bodies under the features of one instruction
-//! set; [`kernels`] chooses among them once, so that the price of a choice is one indirect call for a block, a window or a
-//! page and never for a value.
+//! A kernel has one face, a method of [`Lane`], [`Value`] or [`Kernels`], which checks what the bodies rely on, and a body for
+//! each instruction set: a generic one, safe where it can be, that a compiler vectorises; and for AVX2 and AVX-512 one by
+//! hand where that is clearly faster. `isa` makes a table of them for each instruction set, and [`kernels`] chooses among the
+//! tables once: a choice costs one indirect call for a window or a page, and never for a value.
+//!
+//! | file | job |
+//! |---|---|
+//! | `lane`, `value` | faces: integers of 32 and 64 bits; anything of 4, 8 or 16 bytes |
+//! | `isa` | the tables |
+//! | `delta` | DELTA_BINARY_PACKED: the walk over blocks for all instruction sets, and the generic engines |
+//! | `compare`, `sets` | comparisons and membership, to bitmaps |
+//! | `select` | selected values moved together, apart, and by index |
+//! | `unpack`, `interleave` | bit-packed values; values from streams of their bytes |
+//! | `bits`, `tools` | bitmaps, varints; what differs between instruction sets in few words |
+//! | `avx2`, `avx512` | the bodies by hand, in files of the same names |
 //!
 //! Bitmaps are slices of `u64` words, bit `i` of word `i / 64` for row `i`, least significant bit first.
 //!
-//! Nothing here allocates or returns errors. What a caller must have checked is an assertion in the face; the contents of
-//! `packed` are never trusted.
+//! Nothing here allocates or returns errors. What a caller must have checked is an assertion in the face; pages and streams
+//! are never trusted: a kernel stops before what it does not understand, and `encoding` says what is wrong with it.
 
 use std::sync::OnceLock;
 

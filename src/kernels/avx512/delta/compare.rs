@@ -29,8 +29,8 @@ pub(super) struct Compare<'a> {
 }
 
 impl<'a> Compare<'a> {
-    /// `last` are the values before the next ones, in an order of 64-bit integers, in which all lie in `limits`: no more than
-    /// 2^61.
+    /// `last` are the values before the next ones, widened; None if they are far apart, or not in `limits`: these are
+    /// no more than 2^61.
     #[inline(always)]
     pub(super) unsafe fn new(
         last: [i64; 2],
@@ -38,7 +38,10 @@ impl<'a> Compare<'a> {
         op: Comparison,
         verdicts: Verdicts<'a>,
     ) -> Option<Self> {
-        let difference = i32::try_from(last[0].checked_sub(last[1])?).ok()?;
+        if last.iter().any(|last| !(limits.0..=limits.1).contains(last)) {
+            return None;
+        }
+        let difference = i32::try_from(last[0] - last[1]).ok()?;
         let (low, span) = differences(op);
         // SAFETY: the features are the caller's.
         let mut compare = unsafe {
