@@ -107,13 +107,7 @@ where
             }
             verdicts
         });
-        match entries.as_slice() {
-            // The whole dictionary's verdicts fit into a register.
-            &[verdicts] => select_indices(&self.window.indices, words, |index| verdicts >> (index % 64) & 1),
-            verdicts => select_indices(&self.window.indices, words, |index| {
-                verdicts.get(index as usize / 64).map_or(0, |word| word >> (index % 64) & 1)
-            }),
-        }
+        kernels().gather_bits(entries, &self.window.indices, words);
     }
 
     fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
@@ -173,12 +167,6 @@ fn packed_from(values: &DataType) -> &DataType {
         DataType::Utf8 | DataType::LargeUtf8 => &DataType::Utf8View,
         DataType::Binary | DataType::LargeBinary => &DataType::BinaryView,
         other => other,
-    }
-}
-
-fn select_indices(indices: &[u32], words: &mut [u64], verdict: impl Fn(u32) -> u64) {
-    for (indices, word) in indices.chunks(64).zip(words) {
-        *word = indices.iter().enumerate().fold(0, |word, (bit, &index)| word | verdict(index) << bit);
     }
 }
 

@@ -176,6 +176,17 @@ impl Kernels {
         unsafe { self.unpack[bit_width as usize](packed, out) }
     }
 
+    /// Sets bit `i` where bit `indices[i]` of `bitmap` is set, and clears it elsewhere, up to the end of the last word; bits past
+    /// the end of `bitmap` are not set.
+    ///
+    /// # Panics
+    /// `words` is shorter than `indices.len().div_ceil(64)`; further words are untouched.
+    pub fn gather_bits(&self, bitmap: &[u64], indices: &[u32], words: &mut [u64]) {
+        // SAFETY: integers of the same size and alignment.
+        let indices = unsafe { &*(std::ptr::from_ref(indices) as *const [i32]) };
+        i32::in_bitmap(self, indices, 0, bitmap, false, words);
+    }
+
     /// The number of set bits.
     pub fn count_ones(&self, words: &[u64]) -> usize {
         // SAFETY: there is a reference to this table, so the processor has its features.

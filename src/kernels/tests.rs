@@ -482,3 +482,28 @@ fn nothing_past_the_slices_is_touched() {
     check::<i32>();
     check::<i64>();
 }
+
+#[test]
+fn bits_by_index() {
+    let mut random = Random(8);
+    for table in tables() {
+        for entries in [1, 64, 100, 1000, 5000] {
+            let bitmap = random.words(usize::div_ceil(entries, 64));
+            for len in LENGTHS {
+                let indices: Vec<u32> = (0..len)
+                    .map(|_| match random.below(20) {
+                        0 => u32::MAX - random.below(3) as u32,
+                        _ => random.below(entries + 100) as u32,
+                    })
+                    .collect();
+                let mut words = vec![GARBAGE; len.div_ceil(64) + 1];
+                table.gather_bits(&bitmap, &indices, &mut words);
+                let expected: Vec<bool> = indices
+                    .iter()
+                    .map(|&index| (index as usize) < 64 * bitmap.len() && bit(&bitmap, index as usize))
+                    .collect();
+                check_words(&words, &expected, &format!("{table:?}, {entries} entries"));
+            }
+        }
+    }
+}
