@@ -15,7 +15,7 @@ use super::varint::{read_uleb, zigzag};
 
 /// A cursor over the values of one DELTA_BINARY_PACKED stream.
 ///
-/// Each call takes the page of the last `reset`, and may panic on another.
+/// Each call takes the page of the last `reset`, and may panic on another. After an error it takes a `reset` to go on.
 #[derive(Debug, Clone)]
 pub struct DeltaBinaryPacked<T> {
     kernels: &'static Kernels,
@@ -163,6 +163,9 @@ impl<T: Lane> DeltaBinaryPacked<T> {
     ) -> Result<()> {
         const PIECE: usize = 1024;
         let (other, other_page) = other;
+        if other.remaining < count {
+            return Err(other.too_few(count));
+        }
         self.take(count)?;
         other.take(count)?;
         let words = &mut words[..count.div_ceil(64)];
@@ -217,8 +220,13 @@ impl<T: Lane> DeltaBinaryPacked<T> {
                 self.remaining = remaining;
                 Ok(())
             }
-            None => Err(Error::corrupt(format!("DELTA stream has {} values left of {count} wanted", self.remaining))),
+            None => Err(self.too_few(count)),
         }
+    }
+
+    #[cold]
+    fn too_few(&self, count: usize) -> Error {
+        Error::corrupt(format!("DELTA stream has {} values left of {count} wanted", self.remaining))
     }
 
     /// Decodes some values that the kernels leave, and holds them.

@@ -1,7 +1,9 @@
 //! ULEB128 and ZigZag, as the DELTA and RLE encodings write them.
 
 use crate::error::{Error, Result};
-use crate::kernels::read_varint;
+use crate::kernels;
+
+pub use crate::kernels::zigzag;
 
 /// Reads a ULEB128 integer at `position`, which moves past it.
 ///
@@ -10,45 +12,15 @@ use crate::kernels::read_varint;
 #[inline]
 pub fn read_uleb(bytes: &[u8], position: &mut usize) -> Result<u64> {
     let rest = bytes.get(*position..).unwrap_or_default();
-    match rest.first() {
-        Some(&byte) if byte < 0x80 => {
-            *position += 1;
-            return Ok(u64::from(byte));
-        }
-        _ => {}
-    }
-    if let Some(word) = rest.first_chunk()
-        && let Some((value, len)) = read_varint(u64::from_le_bytes(*word))
-    {
-        *position += len;
-        return Ok(value);
-    }
-    read_long_uleb(bytes, position)
+    let Some((value, len)) = kernels::read_uleb(rest) else { return Err(malformed(rest)) };
+    *position += len;
+    Ok(value)
 }
 
-/// Near the end of the bytes, or of an integer of more than 56 bits.
 #[cold]
-fn read_long_uleb(bytes: &[u8], position: &mut usize) -> Result<u64> {
-    let rest = bytes.get(*position..).unwrap_or_default();
-    let mut value = 0;
-    for (index, &byte) in rest.iter().take(10).enumerate() {
-        // The tenth byte holds the 64th bit alone.
-        if index == 9 && byte > 1 {
-            return Err(Error::corrupt("varint exceeds 64 bits"));
-        }
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if byte < 0x80 {
-            *position += index + 1;
-            return Ok(value);
-        }
-    }
-    Err(Error::corrupt("data ends inside of a varint"))
-}
-
-/// The signed integer of a ZigZag code.
-#[inline]
-pub fn zigzag(code: u64) -> i64 {
-    (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
+fn malformed(rest: &[u8]) -> Error {
+    // Ten bytes are enough for any.
+    Error::corrupt(if rest.len() < 10 { "data ends inside of a varint" } else { "varint exceeds 64 bits" })
 }
 
 #[cfg(test)]

@@ -13,13 +13,16 @@ pub(super) fn count_ones(words: &[u64]) -> usize {
     words.iter().map(|word| word.count_ones() as usize).sum()
 }
 
+/// # Safety
+/// The processor has the instruction set of `B`.
 #[inline(always)]
-pub(super) fn pext_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+pub(super) unsafe fn pext_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
     let mut written = 0;
     // The bits of the word that is not full yet: `written % 64` of them.
     let mut pending = 0u64;
     for (&word, &mask) in source.iter().zip(mask) {
-        let bits = B::pext(word, mask);
+        // SAFETY: the caller's.
+        let bits = unsafe { B::pext(word, mask) };
         let count = mask.count_ones();
         let used = (written % 64) as u32;
         pending |= bits << used;
@@ -36,8 +39,10 @@ pub(super) fn pext_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]
     written
 }
 
+/// # Safety
+/// The processor has the instruction set of `B`.
 #[inline(always)]
-pub(super) fn pdep_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
+pub(super) unsafe fn pdep_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
     let mut read = 0;
     for (out, &mask) in out.iter_mut().zip(mask) {
         let used = (read % 64) as u32;
@@ -46,7 +51,8 @@ pub(super) fn pdep_words<B: Tools>(source: &[u64], mask: &[u64], out: &mut [u64]
         if used != 0 {
             bits |= word(read / 64 + 1) << (64 - used);
         }
-        *out = B::pdep(bits, mask);
+        // SAFETY: the caller's.
+        *out = unsafe { B::pdep(bits, mask) };
         read += mask.count_ones() as usize;
     }
     read
@@ -128,19 +134,4 @@ fn copy(load: impl Fn(usize) -> u64, out: &mut [u64], out_bit: usize, len: usize
         merge(out, load(done), low_ones(count as u32));
         done += count;
     }
-}
-
-/// The ULEB128 integer that the lowest bytes of `word` are, and its length; none where it is longer than 8 bytes.
-#[inline(always)]
-pub fn read_varint(word: u64) -> Option<(u64, usize)> {
-    let ends = !word & 0x8080_8080_8080_8080;
-    if ends == 0 {
-        return None;
-    }
-    // Seven bits of each byte up to the first one that ends an integer, moved together in three steps.
-    let sevens = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
-    let pairs = (sevens & 0x007f_007f_007f_007f) | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
-    let fours = (pairs & 0x0000_3fff_0000_3fff) | (pairs & 0x3fff_0000_3fff_0000) >> 2;
-    let value = (fours & 0x0fff_ffff) | (fours & 0x0fff_ffff_0000_0000) >> 4;
-    Some((value, (ends.trailing_zeros() / 8 + 1) as usize))
 }

@@ -3,7 +3,7 @@
 //! The bodies are `#[inline(always)]` and name no features, so each takes on those of the shell that it is inlined into.
 
 use super::delta::{self, Runs, decode, sum};
-use super::tools::{self, Tools};
+use super::tools;
 use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
@@ -76,20 +76,14 @@ macro_rules! table {
             bits::count_ones(words)
         }
         $(#[$feature])*
-        fn pext(word: u64, mask: u64) -> u64 {
-            <$tools as Tools>::pext(word, mask)
-        }
-        $(#[$feature])*
-        fn pdep(word: u64, mask: u64) -> u64 {
-            <$tools as Tools>::pdep(word, mask)
-        }
-        $(#[$feature])*
         fn pext_words(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
-            bits::pext_words::<$tools>(source, mask, out)
+            // SAFETY: the features are those of the function.
+            unsafe { bits::pext_words::<$tools>(source, mask, out) }
         }
         $(#[$feature])*
         fn pdep_words(source: &[u64], mask: &[u64], out: &mut [u64]) -> usize {
-            bits::pdep_words::<$tools>(source, mask, out)
+            // SAFETY: the features are those of the function.
+            unsafe { bits::pdep_words::<$tools>(source, mask, out) }
         }
 
         Kernels {
@@ -128,15 +122,13 @@ macro_rules! table {
             },
             unpack: up_to_32!(unpack),
             count_ones,
-            pext,
-            pdep,
             pext_words,
             pdep_words,
         }
     }};
 }
 
-/// Instances for all widths, of the portable kernels alone.
+/// Instances for all widths, without features: of the portable kernels, and of what others leave to them.
 pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode, i32), sum: up_to_64!(sum) };
 pub(super) static RUNS_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), sum: up_to_64!(sum) };
 

@@ -13,7 +13,8 @@
 //! | `compare`, `sets` | comparisons and membership, to bitmaps |
 //! | `select` | selected values moved together, apart, and by index |
 //! | `unpack`, `interleave` | bit-packed values; values from streams of their bytes |
-//! | `bits`, `tools` | bitmaps, varints; what differs between instruction sets in few words |
+//! | `bits`, `varint` | bitmaps; integers of any length |
+//! | `tools` | what differs between instruction sets in few words |
 //! | `avx2`, `avx512` | the bodies by hand, in files of the same names |
 //!
 //! Bitmaps are slices of `u64` words, bit `i` of word `i / 64` for row `i`, least significant bit first.
@@ -42,12 +43,14 @@ mod tests;
 mod tools;
 mod unpack;
 mod value;
+mod varint;
 
-pub use bits::{copy_bits, copy_packed_bits, fill_bits, read_varint};
+pub use bits::{copy_bits, copy_packed_bits, fill_bits};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;
 pub use value::Value;
+pub use varint::{read_uleb, zigzag};
 
 /// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
 pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
@@ -100,8 +103,6 @@ pub struct Kernels {
     /// One for each width up to 32.
     unpack: &'static [Unpack],
     count_ones: unsafe fn(&[u64]) -> usize,
-    pext: unsafe fn(u64, u64) -> u64,
-    pdep: unsafe fn(u64, u64) -> u64,
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
 }
@@ -206,18 +207,6 @@ impl Kernels {
         let before = words[first] & bits::low_ones((from % 64) as u32);
         let after = words[last] & !bits::low_ones(((from + len - 1) % 64) as u32 + 1);
         self.count_ones(&words[first..=last]) - (before.count_ones() + after.count_ones()) as usize
-    }
-
-    /// The bits of `word` at the set positions of `mask`, moved together at the low end.
-    pub fn pext(&self, word: u64, mask: u64) -> u64 {
-        // SAFETY: there is a reference to this table, so the processor has its features.
-        unsafe { (self.pext)(word, mask) }
-    }
-
-    /// The low bits of `word` moved to the set positions of `mask`: the inverse of [`Kernels::pext`].
-    pub fn pdep(&self, word: u64, mask: u64) -> u64 {
-        // SAFETY: there is a reference to this table, so the processor has its features.
-        unsafe { (self.pdep)(word, mask) }
     }
 
     /// Moves the bits of `source` at the set positions of `mask` together at the front of `out`, and returns their number.

@@ -49,6 +49,9 @@ pub(super) fn in_sorted<T: Lane, V: Tools>(values: &[T], set: &[T], words: &mut 
 /// Binary searches of all values at once, a step of each in turn: how far they go depends on the set alone.
 #[inline(always)]
 fn search<T: Lane, V: Tools>(values: &[T; 64], set: &[T]) -> u64 {
+    if set.is_empty() {
+        return 0;
+    }
     let mut positions = [0usize; 64];
     let mut left = set.len();
     while left > 1 {

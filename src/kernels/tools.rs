@@ -5,9 +5,15 @@ use super::bits::low_ones;
 /// Steps that a compiler does well for some instruction sets and badly for others.
 pub(super) trait Tools {
     /// The bits of `word` at the set positions of `mask`, moved together.
-    fn pext(word: u64, mask: u64) -> u64;
+    ///
+    /// # Safety
+    /// The processor has the instruction set.
+    unsafe fn pext(word: u64, mask: u64) -> u64;
     /// The low bits of `word`, moved to the set positions of `mask`.
-    fn pdep(word: u64, mask: u64) -> u64;
+    ///
+    /// # Safety
+    /// The processor has the instruction set.
+    unsafe fn pdep(word: u64, mask: u64) -> u64;
     /// The width of the lanes from which on [`reduce`] beats [`gather`].
     const REDUCE_FROM: u32;
 
@@ -24,7 +30,7 @@ pub(super) struct Portable;
 impl Tools for Portable {
     // A step for each run of ones in the mask, so that dense and blocked masks are cheap.
     #[inline(always)]
-    fn pext(word: u64, mut mask: u64) -> u64 {
+    unsafe fn pext(word: u64, mut mask: u64) -> u64 {
         let mut out = 0;
         let mut written = 0;
         while mask != 0 {
@@ -38,7 +44,7 @@ impl Tools for Portable {
     }
 
     #[inline(always)]
-    fn pdep(word: u64, mut mask: u64) -> u64 {
+    unsafe fn pdep(word: u64, mut mask: u64) -> u64 {
         let mut out = 0;
         let mut used = 0;
         while mask != 0 {
@@ -80,21 +86,21 @@ fn reduce(verdict: impl Fn(usize) -> bool) -> u64 {
     word
 }
 
-/// For AVX2 and AVX-512 with BMI2, whose shells alone may name this; `LANE_BITS` is [`Tools::REDUCE_FROM`].
+/// For AVX2 and AVX-512 with BMI2; `LANE_BITS` is [`Tools::REDUCE_FROM`].
 #[cfg(target_arch = "x86_64")]
 pub(super) struct Wide<const LANE_BITS: u32>;
 
 #[cfg(target_arch = "x86_64")]
 impl<const LANE_BITS: u32> Tools for Wide<LANE_BITS> {
     #[inline(always)]
-    fn pext(word: u64, mask: u64) -> u64 {
-        // SAFETY: only the shells of instruction sets with BMI2 name this type.
+    unsafe fn pext(word: u64, mask: u64) -> u64 {
+        // SAFETY: the caller's.
         unsafe { std::arch::x86_64::_pext_u64(word, mask) }
     }
 
     #[inline(always)]
-    fn pdep(word: u64, mask: u64) -> u64 {
-        // SAFETY: only the shells of instruction sets with BMI2 name this type.
+    unsafe fn pdep(word: u64, mask: u64) -> u64 {
+        // SAFETY: the caller's.
         unsafe { std::arch::x86_64::_pdep_u64(word, mask) }
     }
 

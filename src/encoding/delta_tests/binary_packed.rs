@@ -110,6 +110,19 @@ fn two_streams_are_compared() {
     }
 }
 
+#[test]
+fn a_comparison_that_fails_takes_nothing() {
+    let mut random = Random(12);
+    let streams = [9, 5].map(|count| stream_of_widths(&mut random, SHAPES[0], count, 0, |_| 3));
+    let [left, right] = &mut [(); 2].map(|()| DeltaBinaryPacked::<i32>::default());
+    left.reset(&streams[0]).unwrap();
+    right.reset(&streams[1]).unwrap();
+    assert!(left.compare(&streams[0], (right, &streams[1]), 7, (Comparison::Eq, true), &mut [0]).is_err());
+    assert_eq!((left.remaining(), right.remaining()), (9, 5));
+    left.compare(&streams[0], (right, &streams[1]), 5, (Comparison::Eq, true), &mut [0]).unwrap();
+    assert_eq!((left.remaining(), right.remaining()), (4, 0));
+}
+
 /// A stream of `count` values with the given width in each miniblock.
 fn stream_of_widths(
     random: &mut Random,

@@ -101,6 +101,9 @@ fn search_i32(values: &[i32], set: &[i32], words: &mut [u64]) {
 /// Searches for all values at once, a step of each in turn: how far they go depends on the set alone.
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
 fn search_word(values: &[i32; 64], set: &[i32]) -> u64 {
+    if set.is_empty() {
+        return 0;
+    }
     let members = set.as_ptr();
     let mut positions = [_mm256_setzero_si256(); 8];
     let mut left = set.len();

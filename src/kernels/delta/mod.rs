@@ -2,6 +2,16 @@
 //!
 //! [`feed`] walks over headers and hands batches of packed deltas to an [`Engine`]: one that decodes, or adds up, or compares,
 //! in the language of one instruction set. It checks what the engines rely on.
+//!
+//! | file | job |
+//! |---|---|
+//! | `stream` | the walk: headers, whole blocks, parts of them, the end of the page |
+//! | `pairs` | the walk over two streams in step |
+//! | `shells` | the functions of an instruction set, made of its engines |
+//! | `store` | where decoded values go |
+//! | `verdicts` | where verdicts go |
+//! | `rebased` | ranges of 64-bit values in 32 bits |
+//! | `portable` | the engines that the compiler vectorises |
 
 #[cfg(target_arch = "x86_64")]
 mod pairs;
@@ -138,7 +148,8 @@ pub(super) trait Engine {
     /// Takes the next batch.
     ///
     /// # Safety
-    /// `CLASS` is that of its widths; widths are at most `MAX_WIDTH`; the packed deltas begin at `batch.at` in `packed`, and [`SLACK`] bytes follow them;
-    /// the processor has the features of the instruction set.
+    /// The batch has at most four miniblocks, and `MAX_UNITS` units unless all widths are 0; `CLASS` is that of its widths,
+    /// which are at most `MAX_WIDTH`; its packed deltas begin at `batch.at` in `packed`, and [`SLACK`](stream::SLACK) bytes
+    /// follow them; the processor has the features of the instruction set.
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch);
 }

@@ -25,7 +25,7 @@ impl<T> Store<'_, T> {
     pub(in crate::kernels) const MAX_UNITS: usize = 8;
 }
 
-impl<'a, T: Copy> Store<'a, T> {
+impl<'a, T: Copy + Default> Store<'a, T> {
     #[inline(always)]
     pub(in crate::kernels) fn new(
         out: &'a mut [[T; UNIT]],
@@ -42,7 +42,8 @@ impl<'a, T: Copy> Store<'a, T> {
         self.first = batch.done;
         self.batch = match self.out.get_mut(batch.range()) {
             Some(out) => out.as_mut_ptr(),
-            None => self.aside.as_mut_ptr().cast(),
+            // Initialised, once in a call: units are slices of numbers.
+            None => self.aside.write([[T::default(); UNIT]; Store::<u8>::MAX_UNITS]).as_mut_ptr(),
         };
     }
 
@@ -52,8 +53,7 @@ impl<'a, T: Copy> Store<'a, T> {
     /// `unit` is in the range of the batch that began, which has at most `MAX_UNITS` units.
     #[inline(always)]
     pub(in crate::kernels) unsafe fn unit(&mut self, unit: usize) -> &mut [T; UNIT] {
-        // SAFETY: there is room for all units of the batch, and nobody else has it. Numbers need no initialisation to be
-        // written to.
+        // SAFETY: there is room for all units of the batch, and nobody else has it.
         unsafe { &mut *self.batch.add(unit - self.first) }
     }
 
@@ -70,7 +70,7 @@ impl<'a, T: Copy> Store<'a, T> {
     /// After the units of `batch` were written.
     ///
     /// # Safety
-    /// They were, all of them.
+    /// It is the batch that began.
     #[inline(always)]
     pub(in crate::kernels) unsafe fn end(&mut self, batch: &Batch) {
         let range = batch.range();

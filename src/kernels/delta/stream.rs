@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::{Batch, Engine, UNIT, Widths};
-use crate::kernels::{Lane, read_varint};
+use crate::kernels::{Lane, read_uleb, zigzag};
 
 /// Bytes past packed values that an [`Engine`] may load.
 pub(in crate::kernels) const SLACK: usize = 64;
@@ -12,7 +12,7 @@ pub(in crate::kernels) const SLACK: usize = 64;
 /// a block of 128 values, so that no page ends slowly.
 const TAIL: usize = SLACK + 16 + 4 * UNIT / 8 * 32;
 
-/// A DELTA_BINARY_PACKED stream between two calls: plain data, which stand at a whole unit.
+/// A DELTA_BINARY_PACKED stream between two calls: plain data, of which memory safety does not depend.
 #[derive(Debug, Clone)]
 pub struct Stream<T> {
     /// Where in the page, and in which block.
@@ -216,7 +216,9 @@ unsafe fn walk<E: Engine>(
         if blocks.left > 0 {
             let unit = UNIT / 8 * blocks.bit_width as usize;
             fits = fits.checked_div(unit).unwrap_or(usize::MAX);
-            let left = (blocks.left / UNIT).min(blocks.deltas.div_ceil(UNIT)).min(E::MAX_UNITS);
+            // What has no bytes takes no time, however much it is.
+            let most = if E::IS_SHORT && blocks.bit_width == 0 { usize::MAX } else { E::MAX_UNITS };
+            let left = (blocks.left / UNIT).min(blocks.deltas.div_ceil(UNIT)).min(most);
             batch.units = left.min(wanted - *done).min(fits);
             if batch.units == 0 || blocks.bit_width > E::MAX_WIDTH {
                 return;
@@ -261,6 +263,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     done: &mut usize,
     engine: &mut E,
 ) {
+    const { assert!(4 * UNITS <= E::MAX_UNITS, "a block is a batch") };
     let start = blocks.position.saturating_sub(source.offset);
     let end = source.end.saturating_sub(source.offset);
     let first = *done;
@@ -384,35 +387,5 @@ impl Header {
 /// The `min_delta` that a block begins with, and its length. None where the varint exceeds 64 bits.
 #[inline(always)]
 fn min_delta(bytes: &[u8; 16]) -> Option<(i64, usize)> {
-    let word = u64::from_le_bytes(*bytes.first_chunk()?);
-    // A branch for each length: the address of what follows is then foreseen rather than computed.
-    let (code, len) = if word & 0x80 == 0 {
-        (word & 0x7f, 1)
-    } else if word & 0x8000 == 0 {
-        (word & 0x7f | word >> 1 & 0x3f80, 2)
-    } else if word & 0x80_0000 == 0 {
-        (word & 0x7f | word >> 1 & 0x3f80 | word >> 2 & 0x1f_c000, 3)
-    } else {
-        match read_varint(word) {
-            Some(varint) => varint,
-            None => long_varint(bytes)?,
-        }
-    };
-    Some(((code >> 1).cast_signed() ^ -(code & 1).cast_signed(), len))
-}
-
-#[inline(never)]
-fn long_varint(bytes: &[u8; 16]) -> Option<(u64, usize)> {
-    let mut code = 0;
-    for (index, &byte) in bytes[..10].iter().enumerate() {
-        // The tenth byte holds the 64th bit alone.
-        if index == 9 && byte > 1 {
-            return None;
-        }
-        code |= u64::from(byte & 0x7f) << (7 * index);
-        if byte & 0x80 == 0 {
-            return Some((code, index + 1));
-        }
-    }
-    None
+    read_uleb(bytes).map(|(code, len)| (zigzag(code), len))
 }

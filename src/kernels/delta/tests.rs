@@ -398,6 +398,39 @@ fn what_is_odd_is_left() {
 }
 
 #[test]
+fn what_has_no_bytes_is_skipped_at_once() {
+    for kernels in tables() {
+        let count = 1 << 40;
+        let mut stream = Stream::<i64>::default();
+        stream.blocks.deltas = count;
+        (stream.blocks.miniblocks_per_block, stream.blocks.values_per_miniblock) = (1, count);
+        // A block of deltas that are 3.
+        let page = [&[6, 0], [0; 64].as_slice()].concat();
+        assert_eq!(i64::skip(kernels, &page, &mut stream, count - 5), count - 5);
+        let mut rest = [0; 5];
+        assert_eq!(i64::decode(kernels, &page, &mut stream, &mut rest), 5);
+        assert_eq!(rest[4], 3 * count as i64, "{kernels:?}");
+    }
+}
+
+#[test]
+fn streams_near_the_ends_of_the_type_are_compared() {
+    let mut random = Random(7);
+    for first in [i64::MAX, i64::MIN, 3 << 61, 1 << 61, -1 << 61] {
+        for kernels in tables() {
+            let mut blocks = || {
+                let steps = move |random: &mut Random, block| if block == 0 { first } else { random.below(9) as i64 };
+                Blocks::<i64>::new(&mut random, (4, 64), 2000, |_, _| 3, steps)
+            };
+            let pages = [&blocks(), &blocks()];
+            for _ in 0..6 {
+                check_compare(kernels, &mut random, pages);
+            }
+        }
+    }
+}
+
+#[test]
 fn odd_deltas() {
     let mut random = Random(5);
     for width in 0..=64u32 {

@@ -1,6 +1,6 @@
 //! Verdicts of comparisons, packed.
 
-/// Verdicts on values that come 32 at a time, as words that are filled from bit 0 on.
+/// Verdicts on values that come 32 at a time, as bits that fill words.
 #[derive(Default)]
 pub(in crate::kernels) struct Verdicts<'a> {
     words: &'a mut [u64],

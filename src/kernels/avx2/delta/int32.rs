@@ -5,6 +5,9 @@ use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where values of 32 bits go.
+///
+/// # Safety of all functions
+/// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
 pub(super) trait Sink {
     /// Units of a batch, at most.
     const MAX_UNITS: usize;
@@ -15,7 +18,7 @@ pub(super) trait Sink {
     /// After the units of `batch`.
     ///
     /// # Safety
-    /// All of them were given; the processor has the features, which goes for all functions.
+    /// It is the batch that began, and all of its units were given.
     unsafe fn end(&mut self, batch: &Batch);
 
     /// The even and the odd values of a unit: of the first 8 of each half, and of the others.

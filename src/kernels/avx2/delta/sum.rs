@@ -130,6 +130,9 @@ impl Engine for Sum32 {
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let count = (batch.miniblocks * batch.units * UNIT) as i32;
         self.min_deltas = self.min_deltas.wrapping_add((batch.min_delta as i32).wrapping_mul(count));
+        if batch.widths == Widths(0) {
+            return;
+        }
         // SAFETY: the caller's.
         unsafe {
             if CLASS < class::WIDE {
@@ -219,6 +222,9 @@ impl Engine for Sum64 {
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let count = (batch.miniblocks * batch.units * UNIT) as i64;
         self.min_deltas = self.min_deltas.wrapping_add(batch.min_delta.wrapping_mul(count));
+        if batch.widths == Widths(0) {
+            return;
+        }
         // SAFETY: the caller's.
         unsafe {
             match CLASS {

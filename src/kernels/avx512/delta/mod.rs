@@ -13,6 +13,8 @@
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
 //! `#[target_feature]` they could not be `#[inline(always)]`, and what a loop keeps in registers would go to memory.
+//!
+//! Each `unsafe fn` needs a processor with the features of the shells; `# Safety` says what it needs beside that.
 
 use std::arch::asm;
 use std::arch::x86_64::*;

@@ -137,6 +137,9 @@ impl Engine for Sum32 {
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let count = batch.miniblocks * batch.units * UNIT;
         self.min_deltas = self.min_deltas.wrapping_add(min_delta::<CLASS>(&batch).wrapping_mul(count as i64) as i32);
+        if batch.widths == Widths(0) {
+            return;
+        }
         if CLASS < class::WIDE {
             // SAFETY: the caller's.
             unsafe { add_narrow::<CLASS>(&mut self.lanes, packed, &batch) };
@@ -236,6 +239,9 @@ impl Engine for Sum64 {
         let units = batch.miniblocks * batch.units;
         let min_delta = min_delta::<CLASS>(&batch);
         self.min_deltas = self.min_deltas.wrapping_add(min_delta.wrapping_mul((units * UNIT) as i64));
+        if batch.widths == Widths(0) {
+            return;
+        }
         // SAFETY: the caller's.
         unsafe {
             match CLASS {
