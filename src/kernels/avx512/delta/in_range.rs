@@ -102,11 +102,9 @@ impl int32::Sink for Distances32<'_> {
     unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
         // SAFETY: the features are the caller's.
         unsafe {
-            // The sign bits of the halves of lanes: together they are cheaper than bits that are spread one by one.
-            let verdicts = _mm512_maskz_set1_epi32(self.holds(evens), 0x8000);
-            let upper = _mm512_set1_epi32(i32::MIN);
-            let verdicts = _mm512_mask_or_epi32(verdicts, self.holds(odds), verdicts, upper);
-            self.verdicts.push_unit(unit - self.first, _mm512_movepi16_mask(verdicts));
+            let (evens, odds) = (u32::from(self.holds(evens)), u32::from(self.holds(odds)));
+            let verdicts = _pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa);
+            self.verdicts.push_unit(unit - self.first, verdicts);
         }
     }
 
