@@ -107,3 +107,70 @@ pub(super) fn gather<U: Copy>(dictionary: &[U], indices: &[u32], out: &mut [U]) 
     }
     true
 }
+
+/// Words that are looked at together: long runs of one answer cost one branch, which is foreseen.
+#[cfg(target_arch = "x86_64")]
+pub(super) const RUN: usize = 4;
+
+/// The body of `Value::expand` by hand, around `$expand_word`, which reads 64 values and writes 64 rows.
+#[cfg(target_arch = "x86_64")]
+macro_rules! expand_by_word {
+    ($dense:ident, $words:ident, $len:ident, $out:ident, $expand_word:ident) => {{
+        let (dense, words, len, out) = ($dense, $words, $len, $out);
+        let out = &mut out[..len];
+        let words = &words[..len.div_ceil(64)];
+        let mut used = 0;
+        let mut done = 0;
+        for (out, words) in out.as_chunks_mut::<{ 64 * RUN }>().0.iter_mut().zip(words.chunks(RUN)) {
+            let selected = words.iter().map(|word| word.count_ones()).sum::<u32>() as usize;
+            if selected == 0 {
+                out.fill(0);
+            } else {
+                let Some(dense) = dense[used..].first_chunk::<{ 64 * RUN }>() else { break };
+                if selected == 64 * RUN {
+                    *out = *dense;
+                } else {
+                    let mut dense = dense.as_ptr();
+                    for (out, &word) in out.as_chunks_mut::<64>().0.iter_mut().zip(words) {
+                        // SAFETY: `dense` began with 64 values for each word.
+                        unsafe { dense = dense.add($expand_word(dense, word, out)) };
+                    }
+                }
+                used += selected;
+            }
+            done += RUN;
+        }
+        // Where fewer values are left than rows, the last ones are read from a copy, with as many more after them.
+        let mut copy = [0; 128];
+        let mut copied = None;
+        for (out, &word) in out[64 * done..].chunks_mut(64).zip(&words[done..]) {
+            let word = word & low_ones(out.len() as u32);
+            let selected = word.count_ones() as usize;
+            let left = &dense[used..];
+            assert!(selected <= left.len(), "a value for each set bit");
+            let source = if left.len() >= 64 {
+                left.as_ptr()
+            } else {
+                let start = *copied.get_or_insert_with(|| {
+                    copy[..left.len()].copy_from_slice(left);
+                    used
+                });
+                copy[used - start..][..64].as_ptr()
+            };
+            // SAFETY: 64 values from `source` on, as the slices say.
+            unsafe {
+                if let Some(out) = out.as_mut_array() {
+                    $expand_word(source, word, out);
+                } else {
+                    let mut rows = [0; 64];
+                    $expand_word(source, word, &mut rows);
+                    out.copy_from_slice(&rows[..out.len()]);
+                }
+            }
+            used += selected;
+        }
+        used
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use expand_by_word;

@@ -33,7 +33,7 @@ pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
 #[cfg(target_arch = "x86_64")]
 pub(super) use rebased::Rebased;
 pub(super) use shells::{Shells, no_compare, shells};
-pub(super) use store::{Aside, Store};
+pub(super) use store::{Aside, Store, Units};
 pub(super) use stream::feed;
 pub use stream::{Blocks, Stream};
 pub(super) use verdicts::Verdicts;
@@ -129,6 +129,25 @@ pub(super) struct Run<'a> {
     pub(super) units: usize,
     pub(super) bytes: &'a [u8],
 }
+
+/// Calls `$unit` for each unit of a batch, with where its packed deltas begin, their width, and its number. In place, since
+/// closures are not always inlined.
+#[cfg(target_arch = "x86_64")]
+macro_rules! each_unit {
+    ($batch:ident, |$at:ident, $width:ident, $unit:ident| $call:expr) => {{
+        let mut $at = $batch.at;
+        for miniblock in 0..$batch.miniblocks {
+            let $width = $batch.widths.get(miniblock);
+            for unit in 0..$batch.units {
+                let $unit = $batch.done + miniblock * $batch.units + unit;
+                $call;
+                $at += UNIT / 8 * $width;
+            }
+        }
+    }};
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use each_unit;
 
 /// What is done with packed deltas.
 pub(super) trait Engine {

@@ -1,6 +1,6 @@
 //! Units by the compiler: an instance for each width, which it vectorises.
 
-use super::{Batch, Engine, Shells, Store, UNIT, Verdicts, Widths, shells};
+use super::{Batch, Engine, Shells, Store, UNIT, Units, Verdicts, Widths, shells};
 use crate::kernels::Lane;
 use crate::kernels::compare::in_range;
 use crate::kernels::tools;
@@ -43,7 +43,7 @@ impl<'a, T: Lane> Portable<'a, T> {
 
 impl<T: Lane> Engine for Portable<'_, T> {
     const MAX_WIDTH: u32 = T::BITS;
-    const MAX_UNITS: usize = Store::<T>::MAX_UNITS;
+    const MAX_UNITS: usize = <Store<'_, T> as Units>::MAX_UNITS;
     const CLASSES: usize = 1;
 
     #[inline(always)]
@@ -61,7 +61,7 @@ impl<T: Lane> Engine for Portable<'_, T> {
 /// Decodes a batch, after `last`, and returns its last value.
 ///
 /// # Safety
-/// As [`Engine::batch`], of at most `MAX_UNITS` of a [`Store`].
+/// As [`Engine::batch`], of at most the `MAX_UNITS` of a [`Store`].
 #[inline(always)]
 pub(in crate::kernels) unsafe fn decode_runs<T: Lane>(
     store: &mut Store<'_, T>,

@@ -4,8 +4,23 @@ use std::mem::MaybeUninit;
 
 use super::{Batch, UNIT};
 
+/// Something that units go to, batch by batch.
+pub(in crate::kernels) trait Units {
+    /// Units of a batch, at most.
+    const MAX_UNITS: usize;
+
+    /// Before the units of `batch`.
+    fn begin(&mut self, batch: &Batch);
+
+    /// After the units of `batch`.
+    ///
+    /// # Safety
+    /// It is the batch that began, and all of its units were given.
+    unsafe fn end(&mut self, batch: &Batch);
+}
+
 /// Room for a batch. Not a part of the store: its address is taken, which would keep all of an engine in memory.
-pub(in crate::kernels) type Aside<T> = MaybeUninit<[[T; UNIT]; Store::<u8>::MAX_UNITS]>;
+pub(in crate::kernels) type Aside<T> = MaybeUninit<[[T; UNIT]; MAX_UNITS]>;
 
 /// Units in slices: those that are wanted as a whole, and an overhang that takes the one after them.
 ///
@@ -20,10 +35,8 @@ pub(in crate::kernels) struct Store<'a, T> {
     first: usize,
 }
 
-impl<T> Store<'_, T> {
-    /// Units of a batch, at most.
-    pub(in crate::kernels) const MAX_UNITS: usize = 8;
-}
+/// Units that [`Aside`] has room for.
+const MAX_UNITS: usize = 8;
 
 impl<'a, T: Copy + Default> Store<'a, T> {
     #[inline(always)]
@@ -33,18 +46,6 @@ impl<'a, T: Copy + Default> Store<'a, T> {
         aside: &'a mut Aside<T>,
     ) -> Self {
         Self { out, overhang, aside, batch: std::ptr::null_mut(), first: 0 }
-    }
-
-    /// Before the units of `batch` are written.
-    #[inline(always)]
-    pub(in crate::kernels) fn begin(&mut self, batch: &Batch) {
-        debug_assert!(batch.range().len() <= Self::MAX_UNITS);
-        self.first = batch.done;
-        self.batch = match self.out.get_mut(batch.range()) {
-            Some(out) => out.as_mut_ptr(),
-            // Initialised, once in a call: units are slices of numbers.
-            None => self.aside.write([[T::default(); UNIT]; Store::<u8>::MAX_UNITS]).as_mut_ptr(),
-        };
     }
 
     /// A unit of the batch.
@@ -66,13 +67,24 @@ impl<'a, T: Copy + Default> Store<'a, T> {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.batch.add(unit - self.first), count) }
     }
+}
 
-    /// After the units of `batch` were written.
-    ///
-    /// # Safety
-    /// It is the batch that began.
+impl<T: Copy + Default> Units for Store<'_, T> {
+    const MAX_UNITS: usize = MAX_UNITS;
+
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn end(&mut self, batch: &Batch) {
+    fn begin(&mut self, batch: &Batch) {
+        debug_assert!(batch.range().len() <= MAX_UNITS);
+        self.first = batch.done;
+        self.batch = match self.out.get_mut(batch.range()) {
+            Some(out) => out.as_mut_ptr(),
+            // Initialised, once in a call: units are slices of numbers.
+            None => self.aside.write([[T::default(); UNIT]; MAX_UNITS]).as_mut_ptr(),
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn end(&mut self, batch: &Batch) {
         let range = batch.range();
         if range.end > self.out.len() {
             let count = range.len();

@@ -4,7 +4,7 @@
 //! bounds. There are signed comparisons only, so that distances are less by 2^31 or 2^63 than they are.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts, Widths};
+use crate::kernels::delta::{Batch, Engine, Rebased, Units, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -74,7 +74,7 @@ impl Distances32<'_> {
     }
 }
 
-impl int32::Sink for Distances32<'_> {
+impl Units for Distances32<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
@@ -86,7 +86,9 @@ impl int32::Sink for Distances32<'_> {
     unsafe fn end(&mut self, batch: &Batch) {
         self.verdicts.end(batch.range().len());
     }
+}
 
+impl int32::Sink for Distances32<'_> {
     #[inline(always)]
     unsafe fn pairs(&mut self, unit: usize, evens: [__m256i; 2], odds: [__m256i; 2]) {
         // SAFETY: the features are the caller's.
@@ -207,7 +209,7 @@ impl Distances64<'_> {
     }
 }
 
-impl int64::Sink for Distances64<'_> {
+impl Units for Distances64<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
@@ -219,7 +221,9 @@ impl int64::Sink for Distances64<'_> {
     unsafe fn end(&mut self, batch: &Batch) {
         self.verdicts.end(batch.range().len());
     }
+}
 
+impl int64::Sink for Distances64<'_> {
     #[inline(always)]
     unsafe fn fours(&mut self, unit: usize, values: [__m256i; 8]) {
         let mut exceeding = 0;

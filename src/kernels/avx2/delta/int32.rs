@@ -1,26 +1,14 @@
 //! INT32.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where values of 32 bits go.
 ///
 /// # Safety of all functions
 /// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
-pub(super) trait Sink {
-    /// Units of a batch, at most.
-    const MAX_UNITS: usize;
-
-    /// Before the units of `batch`.
-    fn begin(&mut self, batch: &Batch);
-
-    /// After the units of `batch`.
-    ///
-    /// # Safety
-    /// It is the batch that began, and all of its units were given.
-    unsafe fn end(&mut self, batch: &Batch);
-
+pub(super) trait Sink: Units {
     /// The even and the odd values of a unit: of the first 8 of each half, and of the others.
     unsafe fn pairs(&mut self, unit: usize, evens: [__m256i; 2], odds: [__m256i; 2]);
 
@@ -249,26 +237,15 @@ impl<S: Sink> Engine for Int32<S> {
         // SAFETY: the caller's.
         unsafe {
             let min_delta = &MinDelta::new(batch.min_delta as i32);
-            let mut at = batch.at;
-            macro_rules! units {
-                ($unit:expr) => {
-                    for miniblock in 0..batch.miniblocks {
-                        let width = batch.widths.get(miniblock);
-                        for unit in 0..batch.units {
-                            let unit = batch.done + miniblock * batch.units + unit;
-                            $unit(self, packed, at, width, min_delta, unit);
-                            at += UNIT / 8 * width;
-                        }
-                    }
-                };
-            }
             self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
-                1 => units!(Self::halves),
-                2 => units!(Self::pairs),
-                3 => units!(Self::fours::<false>),
-                _ => units!(Self::fours::<true>),
+                1 => each_unit!(batch, |at, width, unit| Self::halves(self, packed, at, width, min_delta, unit)),
+                2 => each_unit!(batch, |at, width, unit| Self::pairs(self, packed, at, width, min_delta, unit)),
+                3 => {
+                    each_unit!(batch, |at, width, unit| Self::fours::<false>(self, packed, at, width, min_delta, unit))
+                }
+                _ => each_unit!(batch, |at, width, unit| Self::fours::<true>(self, packed, at, width, min_delta, unit)),
             }
             self.sink.end(&batch);
         }
@@ -276,19 +253,6 @@ impl<S: Sink> Engine for Int32<S> {
 }
 
 impl Sink for Store<'_, i32> {
-    const MAX_UNITS: usize = Store::<i32>::MAX_UNITS;
-
-    #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.begin(batch);
-    }
-
-    #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        // SAFETY: the caller's.
-        unsafe { self.end(batch) };
-    }
-
     #[inline(always)]
     unsafe fn pairs(&mut self, unit: usize, evens: [__m256i; 2], odds: [__m256i; 2]) {
         // SAFETY: the features are the caller's.

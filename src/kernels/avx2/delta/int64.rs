@@ -4,25 +4,13 @@
 
 use super::int32::{carry_on, sums_of_halves};
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths, decode_runs};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, decode_runs, each_unit};
 
 /// Where values of 64 bits go.
 ///
 /// # Safety of all functions
 /// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
-pub(super) trait Sink {
-    /// Units of a batch, at most.
-    const MAX_UNITS: usize;
-
-    /// Before the units of `batch`.
-    fn begin(&mut self, batch: &Batch);
-
-    /// After the units of `batch`.
-    ///
-    /// # Safety
-    /// It is the batch that began, and all of its units were given.
-    unsafe fn end(&mut self, batch: &Batch);
-
+pub(super) trait Sink: Units {
     /// A unit in order.
     unsafe fn fours(&mut self, unit: usize, values: [__m256i; 8]);
 
@@ -55,7 +43,7 @@ impl<'a> Int64<'a> {
 
 impl Engine for Int64<'_> {
     const MAX_WIDTH: u32 = 64;
-    const MAX_UNITS: usize = Store::<i64>::MAX_UNITS;
+    const MAX_UNITS: usize = <Store<'_, i64> as Units>::MAX_UNITS;
     const CLASSES: usize = SCALAR + 1;
 
     #[inline(always)]
@@ -305,27 +293,14 @@ impl<S: Sink> Engine for Vectors<S> {
         // SAFETY: the caller's.
         unsafe {
             let min_delta = &MinDelta::new(batch.min_delta);
-            let mut at = batch.at;
-            macro_rules! units {
-                ($unit:expr) => {
-                    for miniblock in 0..batch.miniblocks {
-                        let width = batch.widths.get(miniblock);
-                        for unit in 0..batch.units {
-                            let unit = batch.done + miniblock * batch.units + unit;
-                            $unit(self, packed, at, width, min_delta, unit);
-                            at += UNIT / 8 * width;
-                        }
-                    }
-                };
-            }
             self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
-                1 => units!(Self::halves),
-                2 => units!(Self::pairs),
-                3 => units!(Self::fours),
-                4 => units!(Self::twos::<false>),
-                _ => units!(Self::twos::<true>),
+                1 => each_unit!(batch, |at, width, unit| Self::halves(self, packed, at, width, min_delta, unit)),
+                2 => each_unit!(batch, |at, width, unit| Self::pairs(self, packed, at, width, min_delta, unit)),
+                3 => each_unit!(batch, |at, width, unit| Self::fours(self, packed, at, width, min_delta, unit)),
+                4 => each_unit!(batch, |at, width, unit| Self::twos::<false>(self, packed, at, width, min_delta, unit)),
+                _ => each_unit!(batch, |at, width, unit| Self::twos::<true>(self, packed, at, width, min_delta, unit)),
             }
             self.sink.end(&batch);
         }
@@ -333,19 +308,6 @@ impl<S: Sink> Engine for Vectors<S> {
 }
 
 impl Sink for Store<'_, i64> {
-    const MAX_UNITS: usize = Store::<i64>::MAX_UNITS;
-
-    #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.begin(batch);
-    }
-
-    #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        // SAFETY: the caller's.
-        unsafe { self.end(batch) };
-    }
-
     #[inline(always)]
     unsafe fn fours(&mut self, unit: usize, values: [__m256i; 8]) {
         // SAFETY: the caller's.

@@ -4,7 +4,7 @@
 //! both bounds.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Verdicts, Widths};
+use crate::kernels::delta::{Batch, Engine, Rebased, Units, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -83,7 +83,7 @@ impl<'a> Distances32<'a> {
     }
 }
 
-impl int32::Sink for Distances32<'_> {
+impl Units for Distances32<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
@@ -95,7 +95,9 @@ impl int32::Sink for Distances32<'_> {
     unsafe fn end(&mut self, batch: &Batch) {
         self.verdicts.end(batch.range().len());
     }
+}
 
+impl int32::Sink for Distances32<'_> {
     const DEALT: bool = false;
 
     #[inline(always)]
@@ -222,7 +224,7 @@ struct Distances64<'a> {
     verdicts: Verdicts<'a>,
 }
 
-impl int64::Sink for Distances64<'_> {
+impl Units for Distances64<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
@@ -234,7 +236,9 @@ impl int64::Sink for Distances64<'_> {
     unsafe fn end(&mut self, batch: &Batch) {
         self.verdicts.end(batch.range().len());
     }
+}
 
+impl int64::Sink for Distances64<'_> {
     #[inline(always)]
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.

@@ -1,25 +1,13 @@
 //! INT32.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
 
 /// Where values of 32 bits go.
 ///
 /// # Safety of all functions
 /// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
-pub(super) trait Sink {
-    /// Units of a batch, at most.
-    const MAX_UNITS: usize;
-
-    /// Before the units of `batch`.
-    fn begin(&mut self, batch: &Batch);
-
-    /// After the units of `batch`.
-    ///
-    /// # Safety
-    /// It is the batch that began, and all of its units were given.
-    unsafe fn end(&mut self, batch: &Batch);
-
+pub(super) trait Sink: Units {
     /// Whether [`Sink::quads`] wants the lanes as `quad` deals them.
     const DEALT: bool;
 
@@ -297,34 +285,25 @@ impl<S: Sink> Engine for Int32<S> {
             let step = if CLASS == HALVES { min_delta.wrapping_add(HALVES_BIAS as i32) } else { min_delta };
             let times = |times: i32| _mm512_set1_epi32(step.wrapping_mul(times));
             let multiples = &[times(1), times(2), times(3), times(4)];
-            let mut at = batch.at;
-            macro_rules! units {
-                ($unit:expr) => {
-                    for miniblock in 0..batch.miniblocks {
-                        let width = batch.widths.get(miniblock);
-                        for unit in 0..batch.units {
-                            let unit = batch.done + miniblock * batch.units + unit;
-                            $unit(self, packed, at, width, multiples, unit);
-                            at += UNIT / 8 * width;
-                        }
-                    }
-                };
-            }
-            let width = batch.widths.get(0);
             self.sink.begin(&batch);
             match CLASS {
                 PROGRESSION => self.progression(min_delta, batch.range()),
                 QUADS => {
+                    let (mut at, width) = (batch.at, batch.widths.get(0));
                     for pair in 0..batch.miniblocks * batch.units / 2 {
                         self.quads(packed, at, width, multiples, batch.done + 2 * pair);
                         at += UNIT / 4 * width;
                     }
                 }
-                HALVES => units!(Self::halves),
-                PAIRS => units!(Self::evens_and_odds::<false>),
+                HALVES => each_unit!(batch, |at, width, unit| Self::halves(self, packed, at, width, multiples, unit)),
+                PAIRS => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<false>(
+                    self, packed, at, width, multiples, unit
+                )),
                 // Nothing is stored in order.
-                _ if !S::DEALT => units!(Self::evens_and_odds::<true>),
-                _ => units!(Self::natural),
+                _ if !S::DEALT => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<true>(
+                    self, packed, at, width, multiples, unit
+                )),
+                _ => each_unit!(batch, |at, width, unit| Self::natural(self, packed, at, width, multiples, unit)),
             }
             self.sink.end(&batch);
         }
@@ -332,19 +311,6 @@ impl<S: Sink> Engine for Int32<S> {
 }
 
 impl Sink for Store<'_, i32> {
-    const MAX_UNITS: usize = Store::<i32>::MAX_UNITS;
-
-    #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.begin(batch);
-    }
-
-    #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        // SAFETY: the caller's.
-        unsafe { self.end(batch) };
-    }
-
     const DEALT: bool = true;
 
     #[inline(always)]

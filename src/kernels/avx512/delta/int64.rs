@@ -2,25 +2,13 @@
 
 use super::tables::WIDE;
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Store, UNIT, Widths};
+use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
 
 /// Where values of 64 bits go.
 ///
 /// # Safety of all functions
 /// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
-pub(super) trait Sink {
-    /// Units of a batch, at most.
-    const MAX_UNITS: usize;
-
-    /// Before the units of `batch`.
-    fn begin(&mut self, batch: &Batch);
-
-    /// After the units of `batch`.
-    ///
-    /// # Safety
-    /// It is the batch that began, and all of its units were given.
-    unsafe fn end(&mut self, batch: &Batch);
-
+pub(super) trait Sink: Units {
     /// A quarter of a unit.
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i);
 }
@@ -280,27 +268,20 @@ impl<S: Sink> Engine for Int64<S> {
         // SAFETY: the caller's.
         unsafe {
             let min_delta = &MinDelta::new(batch.min_delta);
-            let mut at = batch.at;
-            macro_rules! units {
-                ($unit:expr) => {
-                    for miniblock in 0..batch.miniblocks {
-                        let width = batch.widths.get(miniblock);
-                        for unit in 0..batch.units {
-                            let unit = batch.done + miniblock * batch.units + unit;
-                            $unit(self, packed, at, width, min_delta, unit);
-                            at += UNIT / 8 * width;
-                        }
-                    }
-                };
-            }
             self.sink.begin(&batch);
             match CLASS {
                 0 => self.progression(min_delta, batch.range()),
-                1 => units!(Self::halves),
-                2 => units!(Self::evens_and_odds),
-                3 => units!(Self::wide_pairs),
-                4 => units!(Self::natural::<false>),
-                _ => units!(Self::natural::<true>),
+                1 => each_unit!(batch, |at, width, unit| Self::halves(self, packed, at, width, min_delta, unit)),
+                2 => {
+                    each_unit!(batch, |at, width, unit| Self::evens_and_odds(self, packed, at, width, min_delta, unit))
+                }
+                3 => each_unit!(batch, |at, width, unit| Self::wide_pairs(self, packed, at, width, min_delta, unit)),
+                4 => each_unit!(batch, |at, width, unit| Self::natural::<false>(
+                    self, packed, at, width, min_delta, unit
+                )),
+                _ => {
+                    each_unit!(batch, |at, width, unit| Self::natural::<true>(self, packed, at, width, min_delta, unit))
+                }
             }
             self.sink.end(&batch);
         }
@@ -308,19 +289,6 @@ impl<S: Sink> Engine for Int64<S> {
 }
 
 impl Sink for Store<'_, i64> {
-    const MAX_UNITS: usize = Store::<i64>::MAX_UNITS;
-
-    #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.begin(batch);
-    }
-
-    #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        // SAFETY: the caller's.
-        unsafe { self.end(batch) };
-    }
-
     #[inline(always)]
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
