@@ -1,7 +1,7 @@
 //! ULEB128 and ZigZag.
 
 /// The ULEB128 integer that `bytes` begin with, and its length. None where they end inside of it, or it exceeds 64 bits.
-#[inline]
+#[inline(always)]
 pub fn read_uleb(bytes: &[u8]) -> Option<(u64, usize)> {
     let Some(word) = bytes.first_chunk() else { return read_bytewise(bytes) };
     let word = u64::from_le_bytes(*word);

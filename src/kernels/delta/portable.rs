@@ -96,10 +96,10 @@ impl<'a, T: Lane> PortableInRange<'a, T> {
         Self { last, low, high, verdicts }
     }
 
-    /// Writes the last word, and returns the value before the next one.
+    /// Ends the verdicts on `units`, and returns the value before the next one.
     #[inline(always)]
-    fn finish(self) -> T {
-        self.verdicts.finish();
+    fn finish(self, units: usize) -> T {
+        self.verdicts.finish(units);
         self.last
     }
 }
@@ -116,15 +116,16 @@ impl<T: Lane> Engine for PortableInRange<'_, T> {
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let min_delta = T::wrap(batch.min_delta);
-        let mut values = [T::default(); 2 * UNIT];
+        let mut values = [T::default(); UNIT];
+        let mut unit = batch.done;
         for (width, run) in batch.runs(packed) {
-            for unit in (0..run.units).step_by(2) {
-                let count = (run.units - unit).min(2) * UNIT;
-                let packed = &run.bytes[unit * UNIT / 8 * width..];
-                self.last = T::runs().decode[width](packed, min_delta, self.last, &mut values[..count]);
+            for index in 0..run.units {
+                let packed = &run.bytes[index * UNIT / 8 * width..];
+                self.last = T::runs().decode[width](packed, min_delta, self.last, &mut values);
                 let mut word = [0];
-                in_range::<T, tools::Portable>(&values[..count], self.low, self.high, &mut word);
-                if count == UNIT { self.verdicts.push(word[0] as u32) } else { self.verdicts.push_word(word[0]) }
+                in_range::<T, tools::Portable>(&values, self.low, self.high, &mut word);
+                self.verdicts.set_unit(unit, word[0] as u32);
+                unit += 1;
             }
         }
     }

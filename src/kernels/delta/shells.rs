@@ -84,7 +84,7 @@ macro_rules! shells {
             unsafe {
                 let mut engine = $comparer::new(stream.last, low, high, verdicts);
                 let units = feed(page, &mut stream.blocks, units, &mut engine);
-                stream.last = engine.finish();
+                stream.last = engine.finish(units);
                 units
             }
         }

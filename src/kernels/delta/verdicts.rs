@@ -1,75 +1,69 @@
 //! Verdicts of comparisons, packed.
 
-/// Verdicts on values that come 32 at a time, as bits that fill words.
+/// Bits of `words` for the verdicts on units, from bit `used` of the first word on.
+///
+/// They are written as if units began at the first bit, each where it then belongs and none waiting for another, and moved
+/// up in the end.
 #[derive(Default)]
 pub(in crate::kernels) struct Verdicts<'a> {
     words: &'a mut [u64],
-    word: usize,
-    pending: u64,
     used: u32,
-    /// Those of a unit that the next one goes with.
-    even: u32,
+    /// The bits before, which are kept.
+    before: u64,
 }
 
 impl<'a> Verdicts<'a> {
-    /// Goes on from bit `used` of the first word, less than 64, whose bits before it are kept.
+    /// `used` is less than 64.
     #[inline(always)]
     pub(in crate::kernels) fn new(words: &'a mut [u64], used: u32) -> Self {
-        let before = words.first().copied().unwrap_or(0);
-        let pending = if used == 0 { 0 } else { before & (u64::MAX >> (64 - used)) };
-        Self { words, word: 0, pending, used, even: 0 }
+        let first = words.first().copied().unwrap_or(0);
+        let before = if used == 0 { 0 } else { first & (u64::MAX >> (64 - used)) };
+        Self { words, used, before }
     }
 
-    /// Takes those of the unit at `index` of a batch: two units are one word.
+    /// The verdicts on a unit, of which there is room for all that are fed.
     #[inline(always)]
-    pub(in crate::kernels) fn push_unit(&mut self, index: usize, verdicts: u32) {
-        if index.is_multiple_of(2) {
-            self.even = verdicts;
-        } else {
-            self.push_word(u64::from(self.even) | u64::from(verdicts) << 32);
+    pub(in crate::kernels) fn set_unit(&mut self, unit: usize, verdicts: u32) {
+        if let Some(word) = self.words.get_mut(unit / 2) {
+            let shift = unit % 2 * 32;
+            *word = *word & !(0xffff_ffff << shift) | u64::from(verdicts) << shift;
         }
     }
 
-    /// Ends a batch of `count` units.
+    /// Those of the unit from value `value` on, a multiple of 8: a mask is stored by itself, which takes less than to put some
+    /// of them together in registers.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(in crate::kernels) fn end(&mut self, count: usize) {
-        if !count.is_multiple_of(2) {
-            self.push(self.even);
+    pub(in crate::kernels) fn set<const N: usize>(&mut self, unit: usize, value: usize, mask: [u8; N]) {
+        let byte = 4 * unit + value / 8;
+        if byte + N <= size_of_val(self.words) {
+            // SAFETY: inside of the words, as was asked; any bytes are integers.
+            unsafe { self.words.as_mut_ptr().cast::<u8>().add(byte).cast::<[u8; N]>().write(mask) };
         }
     }
 
+    /// Moves the verdicts on `units` to where they belong, and clears what is after them in their last word.
     #[inline(always)]
-    pub(in crate::kernels) fn push(&mut self, verdicts: u32) {
-        self.pending |= u64::from(verdicts) << self.used;
-        if self.used >= 32 {
-            if let Some(word) = self.words.get_mut(self.word) {
-                *word = self.pending;
-            }
-            self.word += 1;
-            // In two steps, as a shift by 64 is none.
-            self.pending = u64::from(verdicts) >> 1 >> (63 - self.used);
-            self.used -= 32;
-        } else {
-            self.used += 32;
+    pub(in crate::kernels) fn finish(self, units: usize) {
+        let Self { words, used, before } = self;
+        if !units.is_multiple_of(2)
+            && let Some(half) = words.get_mut(units / 2)
+        {
+            *half &= 0xffff_ffff;
         }
-    }
-
-    #[inline(always)]
-    pub(in crate::kernels) fn push_word(&mut self, verdicts: u64) {
-        self.pending |= verdicts << self.used;
-        if let Some(word) = self.words.get_mut(self.word) {
-            *word = self.pending;
+        if used == 0 {
+            return;
         }
-        self.word += 1;
-        // In two steps, as a shift by 64 is none.
-        self.pending = verdicts >> 1 >> (63 - self.used);
-    }
-
-    /// Writes the word that is not full.
-    #[inline(always)]
-    pub(in crate::kernels) fn finish(self) {
-        if let (true, Some(word)) = (self.used > 0, self.words.get_mut(self.word)) {
-            *word = self.pending;
+        let mut previous = before << (64 - used);
+        let len = (units.div_ceil(2) + 1).min(words.len());
+        if let Some(last) = words.get_mut(units.div_ceil(2)) {
+            // It takes what the ones before have no room for.
+            *last = 0;
+        }
+        for word in &mut words[..len] {
+            let this = *word;
+            *word = this << used | previous >> (64 - used);
+            previous = this;
         }
     }
 }

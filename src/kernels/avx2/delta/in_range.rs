@@ -4,7 +4,7 @@
 //! bounds. There are signed comparisons only, so that distances are less by 2^31 or 2^63 than they are.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Units, Verdicts, Widths};
+use crate::kernels::delta::{Batch, Engine, Rebased, UNIT, Units, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -19,17 +19,17 @@ impl<'a> InRange32<'a> {
         let origin = low.wrapping_sub(i32::MIN);
         // SAFETY: the features are the caller's.
         unsafe {
-            let sink = Distances32 { span: _mm256_set1_epi32(high.wrapping_sub(origin)), first: 0, verdicts };
+            let sink = Distances32 { span: _mm256_set1_epi32(high.wrapping_sub(origin)), verdicts };
             Self { origin, distances: Int32::new(last.wrapping_sub(origin), sink) }
         }
     }
 
-    /// Writes the last word, and returns the value before the next one.
+    /// Ends the verdicts on `units`, and returns the value before the next one.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> i32 {
+    pub(super) unsafe fn finish(self, units: usize) -> i32 {
         // SAFETY: the features are the caller's.
         let last = unsafe { self.distances.last() };
-        self.distances.sink.verdicts.finish();
+        self.distances.sink.verdicts.finish(units);
         last.wrapping_add(self.origin)
     }
 }
@@ -53,8 +53,6 @@ impl Engine for InRange32<'_> {
 /// Compares distances from the lower bound of a range with its span.
 struct Distances32<'a> {
     span: __m256i,
-    /// The first unit of the batch.
-    first: usize,
     verdicts: Verdicts<'a>,
 }
 
@@ -70,7 +68,7 @@ impl Distances32<'_> {
     unsafe fn push(&mut self, unit: usize, first: __m256i, second: __m256i) {
         // SAFETY: the features are the caller's.
         let exceeding = unsafe { _mm256_movemask_epi8(_mm256_packs_epi16(first, second)) };
-        self.verdicts.push_unit(unit - self.first, !exceeding.cast_unsigned());
+        self.verdicts.set(unit, 0, (!exceeding).to_le_bytes());
     }
 }
 
@@ -78,14 +76,10 @@ impl Units for Distances32<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.first = batch.done;
-    }
+    fn begin(&mut self, _: &Batch) {}
 
     #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        self.verdicts.end(batch.range().len());
-    }
+    unsafe fn end(&mut self, _: &Batch) {}
 }
 
 impl int32::Sink for Distances32<'_> {
@@ -117,7 +111,7 @@ impl int32::Sink for Distances32<'_> {
             let mask = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(self.exceeds(values))) };
             exceeding |= mask.cast_unsigned() << (8 * eight);
         }
-        self.verdicts.push_unit(unit - self.first, !exceeding);
+        self.verdicts.set(unit, 0, (!exceeding).to_le_bytes());
     }
 }
 
@@ -137,16 +131,16 @@ impl<'a> InRange64<'a> {
         // SAFETY: the features are the caller's.
         unsafe {
             let span = _mm256_set1_epi64x(high.wrapping_sub(low).wrapping_add(i64::MIN));
-            let wide = Distances64 { span, first: 0, half: 0, verdicts: Verdicts::default() };
-            let narrow = Distances32 { span: _mm256_setzero_si256(), first: 0, verdicts };
+            let wide = Distances64 { span, verdicts: Verdicts::default() };
+            let narrow = Distances32 { span: _mm256_setzero_si256(), verdicts };
             Self { low, high, last, narrow: Int32::new(0, narrow), wide: int64::Vectors::new(0, wide) }
         }
     }
 
-    /// Writes the last word, and returns the value before the next one.
+    /// Ends the verdicts on `units`, and returns the value before the next one.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> i64 {
-        self.narrow.sink.verdicts.finish();
+    pub(super) unsafe fn finish(self, units: usize) -> i64 {
+        self.narrow.sink.verdicts.finish(units);
         self.last
     }
 }
@@ -194,9 +188,6 @@ impl Engine for InRange64<'_> {
 /// Compares distances from the lower bound of a range with its span.
 struct Distances64<'a> {
     span: __m256i,
-    /// The first unit of the batch.
-    first: usize,
-    half: u32,
     verdicts: Verdicts<'a>,
 }
 
@@ -213,14 +204,10 @@ impl Units for Distances64<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.first = batch.done;
-    }
+    fn begin(&mut self, _: &Batch) {}
 
     #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        self.verdicts.end(batch.range().len());
-    }
+    unsafe fn end(&mut self, _: &Batch) {}
 }
 
 impl int64::Sink for Distances64<'_> {
@@ -232,7 +219,7 @@ impl int64::Sink for Distances64<'_> {
             let mask = unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(self.exceed(values))) };
             exceeding |= mask.cast_unsigned() << (4 * four);
         }
-        self.verdicts.push_unit(unit - self.first, !exceeding);
+        self.verdicts.set(unit, 0, (!exceeding).to_le_bytes());
     }
 
     #[inline(always)]
@@ -246,10 +233,6 @@ impl int64::Sink for Distances64<'_> {
             let bytes = _mm_packs_epi16(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes));
             _mm_movemask_epi8(bytes).cast_unsigned()
         };
-        if half == 0 {
-            self.half = exceeding;
-        } else {
-            self.verdicts.push_unit(unit - self.first, !(self.half | exceeding << 16));
-        }
+        self.verdicts.set(unit, UNIT / 2 * half, (!exceeding as u16).to_le_bytes());
     }
 }

@@ -69,12 +69,12 @@ impl<'a> Compare<'a> {
         Some(compare)
     }
 
-    /// The values before the next ones; writes the last word.
+    /// Ends the verdicts on `units`, and returns the values before the next ones.
     #[inline(always)]
-    pub(super) unsafe fn finish(mut self) -> [i64; 2] {
+    pub(super) unsafe fn finish(mut self, units: usize) -> [i64; 2] {
         // SAFETY: the features are the caller's.
         unsafe { self.look() };
-        self.distances.sink.finish();
+        self.distances.sink.verdicts.finish(units);
         self.last
     }
 
@@ -94,6 +94,7 @@ impl<'a> Compare<'a> {
         self.measure();
     }
 
+    #[inline(always)]
     fn measure(&mut self) {
         let [left, right] = self.last;
         let inside = |value: i64| (value - self.limits.0).min(self.limits.1 - value);
@@ -151,7 +152,6 @@ impl PairEngine for Compare<'_> {
             let min_delta = left.min_delta.wrapping_sub(right.min_delta) as i32;
             let times = |times: i32| _mm512_set1_epi32(min_delta.wrapping_mul(times));
             let (once, twice) = (times(1), times(2));
-            self.distances.sink.begin_at(done);
             let are_quads = |widths: Widths| widths.fit(8) && widths.are_equal();
             if are_quads(left.widths) && are_quads(right.widths) {
                 let (left_width, right_width) = (left.widths.get(0), right.widths.get(0));

@@ -4,7 +4,7 @@
 //! both bounds.
 
 use super::*;
-use crate::kernels::delta::{Batch, Engine, Rebased, Units, Verdicts, Widths};
+use crate::kernels::delta::{Batch, Engine, Rebased, UNIT, Units, Verdicts, Widths};
 
 /// Compares INT32 with a range.
 pub(super) struct InRange32<'a> {
@@ -22,12 +22,12 @@ impl<'a> InRange32<'a> {
         }
     }
 
-    /// Writes the last word, and returns the value before the next one.
+    /// Ends the verdicts on `units`, and returns the value before the next one.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> i32 {
+    pub(super) unsafe fn finish(self, units: usize) -> i32 {
         // SAFETY: the features are the caller's.
         let last = unsafe { self.distances.last() };
-        self.distances.sink.finish();
+        self.distances.sink.verdicts.finish(units);
         last.wrapping_add(self.low)
     }
 }
@@ -51,29 +51,14 @@ impl Engine for InRange32<'_> {
 /// Compares distances from the lower bound of a range with its span.
 pub(super) struct Distances32<'a> {
     span: __m512i,
-    /// The first unit of the batch.
-    first: usize,
-    half: __mmask16,
-    verdicts: Verdicts<'a>,
+    pub(super) verdicts: Verdicts<'a>,
 }
 
 impl<'a> Distances32<'a> {
     #[inline(always)]
     pub(super) unsafe fn new(span: u32, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
-        Self { span: unsafe { _mm512_set1_epi32(span.cast_signed()) }, first: 0, half: 0, verdicts }
-    }
-
-    /// Before a batch whose first unit is `unit`.
-    #[inline(always)]
-    pub(super) fn begin_at(&mut self, unit: usize) {
-        self.first = unit;
-    }
-
-    /// Writes the last word.
-    #[inline(always)]
-    pub(super) fn finish(self) {
-        self.verdicts.finish();
+        Self { span: unsafe { _mm512_set1_epi32(span.cast_signed()) }, verdicts }
     }
 
     #[inline(always)]
@@ -87,14 +72,10 @@ impl Units for Distances32<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.begin_at(batch.done);
-    }
+    fn begin(&mut self, _: &Batch) {}
 
     #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        self.verdicts.end(batch.range().len());
-    }
+    unsafe fn end(&mut self, _: &Batch) {}
 }
 
 impl int32::Sink for Distances32<'_> {
@@ -106,25 +87,19 @@ impl int32::Sink for Distances32<'_> {
         unsafe {
             let (evens, odds) = (u32::from(self.holds(evens)), u32::from(self.holds(odds)));
             let verdicts = _pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa);
-            self.verdicts.push_unit(unit - self.first, verdicts);
+            self.verdicts.set(unit, 0, verdicts.to_le_bytes());
         }
     }
 
     #[inline(always)]
     unsafe fn sixteen(&mut self, unit: usize, half: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
-        let verdicts = unsafe { self.holds(values) };
-        if half == 0 {
-            self.half = verdicts;
-        } else {
-            // SAFETY: the features are the caller's.
-            let unit_verdicts = unsafe { _mm512_kunpackw(verdicts.into(), self.half.into()) };
-            self.verdicts.push_unit(unit - self.first, unit_verdicts);
-        }
+        let mask = unsafe { self.holds(values) };
+        self.verdicts.set(unit, UNIT / 2 * half, mask.to_le_bytes());
     }
 
     #[inline(always)]
-    unsafe fn quads(&mut self, _unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
+    unsafe fn quads(&mut self, unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
         // SAFETY: the features are the caller's.
         unsafe {
             // As above, of bytes; the compiler would see that nothing else is set, and test for that.
@@ -133,7 +108,8 @@ impl int32::Sink for Distances32<'_> {
             };
             let verdicts = _mm512_maskz_set1_epi32(self.holds(o0), 0x80);
             let verdicts = or(or(or(verdicts, o1, 0x8000), o2, 0x80_0000), o3, i32::MIN);
-            self.verdicts.push_word(_mm512_movepi8_mask(complete(verdicts)));
+            let mask: __mmask64 = _mm512_movepi8_mask(complete(verdicts));
+            self.verdicts.set(unit, 0, mask.to_le_bytes());
         }
     }
 }
@@ -154,16 +130,16 @@ impl<'a> InRange64<'a> {
         // SAFETY: the features are the caller's.
         unsafe {
             let span = _mm512_set1_epi64(high.wrapping_sub(low));
-            let wide = Distances64 { span, first: 0, unit: 0, verdicts: Verdicts::default() };
+            let wide = Distances64 { span, verdicts: Verdicts::default() };
             let narrow = Distances32::new(0, verdicts);
             Self { low, high, last, narrow: Int32::new(0, narrow), wide: Int64::new(0, wide) }
         }
     }
 
-    /// Writes the last word, and returns the value before the next one.
+    /// Ends the verdicts on `units`, and returns the value before the next one.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> i64 {
-        self.narrow.sink.finish();
+    pub(super) unsafe fn finish(self, units: usize) -> i64 {
+        self.narrow.sink.verdicts.finish(units);
         self.last
     }
 }
@@ -218,9 +194,6 @@ impl Engine for InRange64<'_> {
 /// Compares distances from the lower bound of a range with its span.
 struct Distances64<'a> {
     span: __m512i,
-    /// The first unit of the batch.
-    first: usize,
-    unit: u32,
     verdicts: Verdicts<'a>,
 }
 
@@ -228,24 +201,28 @@ impl Units for Distances64<'_> {
     const MAX_UNITS: usize = usize::MAX;
 
     #[inline(always)]
-    fn begin(&mut self, batch: &Batch) {
-        self.first = batch.done;
-    }
+    fn begin(&mut self, _: &Batch) {}
 
     #[inline(always)]
-    unsafe fn end(&mut self, batch: &Batch) {
-        self.verdicts.end(batch.range().len());
-    }
+    unsafe fn end(&mut self, _: &Batch) {}
 }
 
 impl int64::Sink for Distances64<'_> {
     #[inline(always)]
+    unsafe fn pairs(&mut self, unit: usize, half: usize, evens: __m512i, odds: __m512i, _: &int64::Constants) {
+        // SAFETY: the features are the caller's.
+        let verdicts = unsafe {
+            let evens = _mm512_cmple_epu64_mask(evens, self.span);
+            let odds = _mm512_cmple_epu64_mask(odds, self.span);
+            _pdep_u32(evens.into(), 0x5555) | _pdep_u32(odds.into(), 0xaaaa)
+        };
+        self.verdicts.set(unit, UNIT / 2 * half, (verdicts as u16).to_le_bytes());
+    }
+
+    #[inline(always)]
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.
-        let verdicts = unsafe { _mm512_cmple_epu64_mask(values, self.span) };
-        self.unit = if quarter == 0 { verdicts.into() } else { self.unit | u32::from(verdicts) << (8 * quarter) };
-        if quarter == 3 {
-            self.verdicts.push_unit(unit - self.first, self.unit);
-        }
+        let mask: __mmask8 = unsafe { _mm512_cmple_epu64_mask(values, self.span) };
+        self.verdicts.set(unit, UNIT / 4 * quarter, mask.to_le_bytes());
     }
 }

@@ -9,6 +9,9 @@ use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit
 /// # Safety of all functions
 /// Units are of the batch that began, of at most `MAX_UNITS`; the processor has the features.
 pub(super) trait Sink: Units {
+    /// Half of a unit: the even and the odd values.
+    unsafe fn pairs(&mut self, unit: usize, half: usize, evens: __m512i, odds: __m512i, c: &Constants);
+
     /// A quarter of a unit.
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i);
 }
@@ -22,7 +25,7 @@ pub(super) struct Int64<S> {
 
 /// What units need.
 #[derive(Clone, Copy)]
-struct Constants {
+pub(super) struct Constants {
     scan: Scan,
     /// The last 32 bytes.
     upper: __mmask64,
@@ -194,8 +197,7 @@ impl<S: Sink> Int64<S> {
                 let odds = _mm512_add_epi64(sums(_mm512_add_epi64(even, odd)), self.carry);
                 self.carry = self.c.carry(odds);
                 let evens = _mm512_sub_epi64(odds, odd);
-                self.sink.eight(unit, 2 * half, _mm512_permutex2var_epi64(evens, self.c.low, odds));
-                self.sink.eight(unit, 2 * half + 1, _mm512_permutex2var_epi64(evens, self.c.high, odds));
+                self.sink.pairs(unit, half, evens, odds, &self.c);
             }
         }
     }
@@ -289,6 +291,15 @@ impl<S: Sink> Engine for Int64<S> {
 }
 
 impl Sink for Store<'_, i64> {
+    #[inline(always)]
+    unsafe fn pairs(&mut self, unit: usize, half: usize, evens: __m512i, odds: __m512i, c: &Constants) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.eight(unit, 2 * half, _mm512_permutex2var_epi64(evens, c.low, odds));
+            self.eight(unit, 2 * half + 1, _mm512_permutex2var_epi64(evens, c.high, odds));
+        }
+    }
+
     #[inline(always)]
     unsafe fn eight(&mut self, unit: usize, quarter: usize, values: __m512i) {
         // SAFETY: the features are the caller's.

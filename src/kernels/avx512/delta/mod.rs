@@ -72,7 +72,7 @@ fn compare(
     unsafe {
         let Some(mut engine) = Compare::new(*last, limits, op, verdicts) else { return 0 };
         let units = feed_pairs(pages, blocks, units, &mut engine);
-        *last = engine.finish();
+        *last = engine.finish(units);
         units
     }
 }
