@@ -102,7 +102,8 @@ impl int32::Sink for Distances32<'_> {
     unsafe fn quads(&mut self, unit: usize, [o0, o1, o2, o3]: [__m512i; 4]) {
         // SAFETY: the features are the caller's.
         unsafe {
-            // As above, of bytes; the compiler would see that nothing else is set, and test for that.
+            // The sign bits of the bytes of lanes are one mask for all four; the compiler would see that nothing else is
+            // set, and test for that.
             let or = |verdicts, values, sign| {
                 _mm512_mask_or_epi32(verdicts, self.holds(values), verdicts, _mm512_set1_epi32(sign))
             };
