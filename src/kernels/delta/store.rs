@@ -22,6 +22,9 @@ pub(in crate::kernels) trait Units {
 /// Room for a batch. Not a part of the store: its address is taken, which would keep all of an engine in memory.
 pub(in crate::kernels) type Aside<T> = MaybeUninit<[[T; UNIT]; MAX_UNITS]>;
 
+/// A unit that is written, whatever it holds.
+type Unit<T> = [MaybeUninit<T>; UNIT];
+
 /// Units in slices: those that are wanted as a whole, and an overhang that takes the one after them.
 ///
 /// A batch goes to one place as a whole, so that no unit has to look for its own: one of which the last unit is the overhang
@@ -31,7 +34,7 @@ pub(in crate::kernels) struct Store<'a, T> {
     overhang: &'a mut [T; UNIT],
     aside: &'a mut Aside<T>,
     /// Where the batch goes, and its first unit.
-    batch: *mut [T; UNIT],
+    batch: *mut Unit<T>,
     first: usize,
 }
 
@@ -53,19 +56,24 @@ impl<'a, T: Copy + Default> Store<'a, T> {
     /// # Safety
     /// `unit` is in the range of the batch that began, which has at most `MAX_UNITS` units.
     #[inline(always)]
-    pub(in crate::kernels) unsafe fn unit(&mut self, unit: usize) -> &mut [T; UNIT] {
+    pub(in crate::kernels) unsafe fn unit(&mut self, unit: usize) -> &mut Unit<T> {
         // SAFETY: there is room for all units of the batch, and nobody else has it.
         unsafe { &mut *self.batch.add(unit - self.first) }
     }
 
-    /// Units of the batch.
+    /// Units of the batch, as values that may be read.
     ///
     /// # Safety
     /// As [`Store::unit`], for `count` units.
     #[inline(always)]
     pub(in crate::kernels) unsafe fn units(&mut self, unit: usize, count: usize) -> &mut [[T; UNIT]] {
         // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.batch.add(unit - self.first), count) }
+        let units = unsafe { std::slice::from_raw_parts_mut(self.batch.add(unit - self.first), count) };
+        if self.batch == self.aside.as_mut_ptr().cast() {
+            units.fill([MaybeUninit::new(T::default()); UNIT]);
+        }
+        // SAFETY: initialised, now or as a part of `out`.
+        unsafe { &mut *(std::ptr::from_mut(units) as *mut [[T; UNIT]]) }
     }
 }
 
@@ -77,9 +85,8 @@ impl<T: Copy + Default> Units for Store<'_, T> {
         debug_assert!(batch.range().len() <= MAX_UNITS);
         self.first = batch.done;
         self.batch = match self.out.get_mut(batch.range()) {
-            Some(out) => out.as_mut_ptr(),
-            // Initialised, once in a call: units are slices of numbers.
-            None => self.aside.write([[T::default(); UNIT]; MAX_UNITS]).as_mut_ptr(),
+            Some(out) => out.as_mut_ptr().cast(),
+            None => self.aside.as_mut_ptr().cast(),
         };
     }
 
@@ -88,7 +95,7 @@ impl<T: Copy + Default> Units for Store<'_, T> {
         let range = batch.range();
         if range.end > self.out.len() {
             let count = range.len();
-            // SAFETY: the caller's, and what does not fit into `out` went aside.
+            // SAFETY: all of its units were given, and those of a batch that does not fit into `out` aside.
             let units = unsafe { std::slice::from_raw_parts(self.aside.as_ptr().cast::<[T; UNIT]>(), count) };
             let (overhang, units) = units.split_last().unwrap_or((self.overhang, &[]));
             self.out[range.start..].copy_from_slice(units);

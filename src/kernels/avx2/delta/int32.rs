@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Where values of 32 bits go.
@@ -290,7 +291,7 @@ impl Sink for Store<'_, i32> {
 
 /// Writes the lower half to `low`, and the upper one to `high`.
 #[inline(always)]
-unsafe fn store(low: &mut [i32], high: &mut [i32], values: __m256i) {
+unsafe fn store(low: &mut [MaybeUninit<i32>], high: &mut [MaybeUninit<i32>], values: __m256i) {
     assert!(low.len() == 4 && high.len() == 4);
     // SAFETY: 16 bytes each, as the assertion says; the features are the caller's.
     unsafe { _mm256_storeu2_m128i(high.as_mut_ptr().cast(), low.as_mut_ptr().cast(), values) }

@@ -2,6 +2,8 @@
 //!
 //! Above, four lanes of 64 bits are no faster than scalar code for one width, which is taken for blocks that have but one.
 
+use std::mem::MaybeUninit;
+
 use super::int32::{carry_on, sums_of_halves};
 use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, decode_runs, each_unit};
@@ -332,7 +334,7 @@ impl Sink for Store<'_, i64> {
 }
 
 #[inline(always)]
-unsafe fn store(out: &mut [i64; 4], values: __m256i) {
+unsafe fn store(out: &mut [MaybeUninit<i64>; 4], values: __m256i) {
     // SAFETY: 32 bytes; the features are the caller's.
     unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), values) }
 }
