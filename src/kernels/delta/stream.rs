@@ -12,7 +12,7 @@ pub(in crate::kernels) const SLACK: usize = 64;
 /// a block of 128 values, so that no page ends slowly.
 const TAIL: usize = SLACK + 16 + 4 * UNIT / 8 * 32;
 
-/// A DELTA_BINARY_PACKED stream between two calls: plain data, of which memory safety does not depend.
+/// A DELTA_BINARY_PACKED stream between two calls: plain data, on which memory safety does not depend.
 #[derive(Debug, Clone)]
 pub struct Stream<T> {
     /// Where in the page, and in which block.

@@ -2,8 +2,8 @@
 
 /// Bits of `words` for the verdicts on units, from bit `used` of the first word on.
 ///
-/// They are written as if units began at the first bit, each where it then belongs and none waiting for another, and moved
-/// up in the end.
+/// They are written as if the first unit began at the first bit, so that none waits for the one before, and moved up by
+/// `used` bits in the end.
 #[derive(Default)]
 pub(in crate::kernels) struct Verdicts<'a> {
     words: &'a mut [u64],
