@@ -28,6 +28,9 @@ pub(crate) trait Buffer: Send {
         let _ = bytes;
     }
 
+    /// Bytes of memory that the buffer has taken. Shared ones do not count.
+    fn memory(&self) -> usize;
+
     /// Bytes that the buffer holds beside a fixed number for each value. Shared ones do not count.
     fn extra_bytes(&self) -> usize {
         0
@@ -41,6 +44,10 @@ impl<T: Value> Buffer for Vec<T> {
 
     fn clear(&mut self) {
         self.clear();
+    }
+
+    fn memory(&self) -> usize {
+        self.capacity() * size_of::<T>()
     }
 
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
@@ -112,6 +119,10 @@ impl Buffer for BitBuffer {
     fn clear(&mut self) {
         self.words.clear();
         self.len = 0;
+    }
+
+    fn memory(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
     }
 
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
@@ -318,6 +329,10 @@ impl Buffer for ByteBuffer {
             source.values.views[next - 1]
         });
         self.append_views(source, views)
+    }
+
+    fn memory(&self) -> usize {
+        self.values.views.capacity() * size_of::<u128>() + self.sealed + self.values.data.capacity()
     }
 
     /// After it, every long view points into a buffer that can be shared.

@@ -1,5 +1,9 @@
 //! A column chunk as a cursor over rows: pages, levels and debts.
 
+use std::ops::Range;
+
+use bytes::Bytes;
+
 use super::buffer::{BitBuffer, Buffer};
 use super::values::{Encodings, Values};
 use super::window::{Rows, Window};
@@ -78,6 +82,28 @@ impl<E: Encodings> Cursor<E> {
         self.pages = None;
         self.page.release();
         self.left = 0;
+    }
+
+    /// Bytes of the chunk that have to be there before `rows` more rows can be read once `skip` are passed.
+    pub(crate) fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>> {
+        let passed = self.owed_rows + skip;
+        if passed + rows <= self.left {
+            return None;
+        }
+        let beyond = (passed + rows - self.left).min(rows);
+        self.pages.as_ref()?.missing(passed.saturating_sub(self.left), beyond, self.continues)
+    }
+
+    /// Takes the bytes of the chunk at `offset`.
+    pub(crate) fn supply(&mut self, offset: usize, bytes: Bytes) {
+        if let Some(pages) = &mut self.pages {
+            pages.supply(offset, bytes);
+        }
+    }
+
+    /// Bytes of memory that are kept for pages and dictionaries.
+    pub(crate) fn memory(&self) -> usize {
+        self.page.memory() + self.dense.memory() + self.values.dictionary().map_or(0, Buffer::memory)
     }
 
     /// Passes over `rows` rows.
@@ -208,6 +234,13 @@ impl<E: Encodings> Cursor<E> {
             return Err(Error::corrupt("no column chunk"));
         };
         loop {
+            if !self.continues
+                && let Some(rows) = pages.pass_absent(self.owed_rows)
+            {
+                self.owed_rows -= rows;
+                self.counts.skipped += 1;
+                continue;
+            }
             let Some(header) = pages.next_page()? else {
                 return Err(Error::corrupt("the column chunk has fewer rows than its row group"));
             };

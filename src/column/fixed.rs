@@ -92,6 +92,10 @@ impl Buffer for FixedByteBuffer {
         self.bytes.clear();
     }
 
+    fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
         if count == source.len() {
             self.sink(count)?.extend_from_slice(&source.bytes);

@@ -17,7 +17,10 @@
 //! | `array` | dense values and validity to Arrow arrays |
 //! | `decimal` | decimals from big-endian bytes |
 
+use std::ops::Range;
+
 use arrow::array::ArrayRef;
+use bytes::Bytes;
 
 use crate::error::Result;
 use crate::page::PageReader;
@@ -58,6 +61,13 @@ pub(crate) trait Column: Send {
     /// Passes over `rows` rows; decodes nothing.
     fn skip(&mut self, rows: usize);
 
+    /// Which bytes of the chunk have to be supplied before `rows` more rows can be read once `skip` are passed; None if all
+    /// are there, as far as can be told. When they are supplied, more may be missing.
+    fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>>;
+
+    /// Takes the bytes of the chunk at `offset`.
+    fn supply(&mut self, offset: usize, bytes: Bytes);
+
     /// Reads the next `rows` rows (at most a window) into the window.
     ///
     /// # Errors
@@ -93,6 +103,9 @@ pub(crate) trait Column: Send {
 
     /// Bytes of the rows that were appended, beside a fixed number for each.
     fn extra_bytes(&self) -> usize;
+
+    /// Bytes of memory that the column keeps, beside those of the chunk.
+    fn memory(&self) -> usize;
 
     /// Pages so far, over all chunks.
     fn page_counts(&self) -> PageCounts;

@@ -1,8 +1,11 @@
 //! The column itself: cursor, window, conditions and the rows that are gathered.
 
+use std::ops::Range;
+
 use arrow::array::ArrayRef;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use bytes::Bytes;
 use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
@@ -205,6 +208,14 @@ where
         self.cursor.skip(rows);
     }
 
+    fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>> {
+        self.cursor.missing(skip, rows)
+    }
+
+    fn supply(&mut self, offset: usize, bytes: Bytes) {
+        self.cursor.supply(offset, bytes);
+    }
+
     fn read_window(&mut self, rows: usize) -> Result<()> {
         self.cursor.read_window(rows, self.reads_values, &mut self.window).map_err(|error| self.named(error))
     }
@@ -274,6 +285,11 @@ where
 
     fn extra_bytes(&self) -> usize {
         self.rows.values.extra_bytes()
+    }
+
+    fn memory(&self) -> usize {
+        let buffers = [&self.window.values, &self.rows.values, &self.spread, &self.dense];
+        self.cursor.memory() + buffers.iter().map(|buffer| buffer.memory()).sum::<usize>()
     }
 
     fn page_counts(&self) -> PageCounts {

@@ -7,6 +7,7 @@ use flate2::Crc;
 
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
+use crate::page::chunk::Chunk;
 use crate::page::compression::{Codec, Decompressor};
 use crate::page::header::{Encoding, PageHeader, PageKind, parse};
 use crate::page::limits::Limits;
@@ -14,7 +15,7 @@ use crate::page::limits::Limits;
 /// Walks the pages of a column chunk of a flat column by their headers, and reads those that are wanted.
 #[derive(Debug, Clone)]
 pub struct PageReader {
-    chunk: Bytes,
+    chunk: Chunk,
     /// Where the next page header is.
     position: usize,
     codec: Codec,
@@ -30,7 +31,8 @@ pub struct PageReader {
 }
 
 impl PageReader {
-    /// A reader of `chunk`, which starts with the chunk's first page (the dictionary page, where there is one).
+    /// A reader of `chunk`, which starts with the chunk's first page (the dictionary page, where there is one). What is not
+    /// there yet is asked for by [`Self::missing`].
     ///
     /// `num_values` is that of the column metadata and counts nulls; what follows the page that completes it is not
     /// looked at.
@@ -38,7 +40,7 @@ impl PageReader {
     /// # Errors
     /// A `max_definition_level` over 1: the column is not flat.
     pub fn new(
-        chunk: Bytes,
+        chunk: impl Into<Chunk>,
         codec: Codec,
         max_definition_level: i16,
         num_values: u64,
@@ -49,7 +51,7 @@ impl PageReader {
             return Err(Error::unsupported(format!("pages with definition levels up to {max_definition_level}")));
         }
         Ok(Self {
-            chunk,
+            chunk: chunk.into(),
             position: 0,
             codec,
             max_definition_level,
@@ -82,6 +84,73 @@ impl PageReader {
         Ok(None)
     }
 
+    /// Passes over the next page by the offset index, where its bytes are not there and it has at most `rows` rows. Its rows,
+    /// if it was.
+    pub fn pass_absent(&mut self, rows: usize) -> Option<usize> {
+        if self.chunk.is_whole() || !self.chunk.peek(self.position).is_empty() {
+            return None;
+        }
+        let (passed, next) = self.chunk.indexed_page(self.position)?;
+        if passed > rows || passed as u64 > self.remaining {
+            return None;
+        }
+        self.remaining -= passed as u64;
+        self.position = next;
+        self.next_page += 1;
+        self.current = None;
+        Some(passed)
+    }
+
+    /// Which bytes of the chunk have to be there before `rows` more rows can be read once `skip` are passed, as far as can
+    /// be told from what is there: when they have been supplied, more may be missing. `load_all`: pages are loaded even if
+    /// all their rows are passed.
+    pub fn missing(&self, mut skip: usize, mut rows: usize, load_all: bool) -> Option<Range<usize>> {
+        /// Bytes in which most headers end.
+        const HEADER: usize = 256;
+        if self.chunk.is_whole() {
+            return None;
+        }
+        let (mut position, mut remaining) = (self.position, self.remaining);
+        while remaining > 0 && rows > 0 {
+            let rest = self.chunk.peek(position);
+            let there = position + rest.len();
+            if rest.is_empty()
+                && !load_all
+                && let Some((passed, next)) = self.chunk.indexed_page(position)
+                && passed <= skip
+            {
+                skip -= passed;
+                remaining = remaining.saturating_sub(passed as u64);
+                position = next;
+                continue;
+            }
+            let Ok((header, body)) = page_at(rest, position, self.chunk.len(), remaining) else {
+                // Cut short, or corrupt: then it will be said when the page is read.
+                let end = (position + HEADER).max(there + rest.len()).min(self.chunk.len());
+                return (there < end).then_some(position..end);
+            };
+            let passed = header.data_values();
+            let is_read = match passed {
+                Some(passed) => load_all || passed > skip,
+                None => header.kind != PageKind::Other,
+            };
+            if is_read && there < body.end {
+                return Some(position..body.end);
+            }
+            let passed = passed.unwrap_or(0);
+            rows = rows.saturating_sub(passed.saturating_sub(skip));
+            skip = skip.saturating_sub(passed);
+            remaining = remaining.saturating_sub(passed as u64);
+            position = body.end;
+        }
+        None
+    }
+
+    /// Takes the bytes of the chunk at `offset`.
+    pub fn supply(&mut self, offset: usize, bytes: Bytes) {
+        self.chunk.supply(offset, bytes, self.position);
+    }
+
     /// Index in the chunk of the page that `next_page` returned last, for errors.
     pub fn page_index(&self) -> usize {
         self.next_page.saturating_sub(1)
@@ -106,7 +175,8 @@ impl PageReader {
     }
 
     fn parse_next(&self) -> Result<(PageHeader, Range<usize>)> {
-        let (header, body) = page_at(&self.chunk, self.position, self.remaining)?;
+        let rest = self.chunk.peek(self.position);
+        let (header, body) = page_at(rest, self.position, self.chunk.len(), self.remaining)?;
         self.check(&header)?;
         Ok((header, body))
     }
@@ -141,7 +211,11 @@ impl PageReader {
         let Some((header, body)) = &self.current else {
             return Err(Error::corrupt("column chunk without a page to read"));
         };
-        let body = self.chunk.slice(body.clone());
+        let rest = self.chunk.rest(body.start);
+        if rest.len() < body.len() {
+            return Err(Error::corrupt(format!("page of {} bytes of which {} are there", body.len(), rest.len())));
+        }
+        let body = rest.slice(..body.len());
         if self.verify_crc
             && let Some(expected) = header.crc
         {
@@ -226,9 +300,9 @@ fn looks_encrypted(chunk: &[u8]) -> bool {
     module(chunk).and_then(|header| module(&chunk[header..])).is_some()
 }
 
-/// The page whose header is at `position`: the header, and where the body is. `remaining` values are left in the chunk.
-fn page_at(chunk: &[u8], position: usize, remaining: u64) -> Result<(PageHeader, Range<usize>)> {
-    let rest = chunk.get(position..).unwrap_or_default();
+/// The page whose header is at `position` in a chunk of `length` bytes, of which `rest` begins there: the header, and where
+/// the body is. `remaining` values are left in the chunk.
+fn page_at(rest: &[u8], position: usize, length: usize, remaining: u64) -> Result<(PageHeader, Range<usize>)> {
     if rest.is_empty() {
         return Err(Error::corrupt(format!("column chunk ends {remaining} values early")));
     }
@@ -236,7 +310,7 @@ fn page_at(chunk: &[u8], position: usize, remaining: u64) -> Result<(PageHeader,
         if position == 0 && looks_encrypted(rest) { Error::unsupported("an encrypted column") } else { error }
     })?;
     let start = position + header_size;
-    let end = start.checked_add(header.compressed_size).filter(|&end| end <= chunk.len());
+    let end = start.checked_add(header.compressed_size).filter(|&end| end <= length);
     let Some(end) = end else {
         return Err(Error::corrupt(format!(
             "page of {} bytes runs past the end of its column chunk",
@@ -259,7 +333,8 @@ pub fn check_headers(chunk: &[u8], codec: Codec, num_values: u64, limits: &Limit
     let (mut position, mut remaining, mut page) = (0, num_values, 0);
     while remaining > 0 {
         let check = || {
-            let (header, body) = page_at(chunk, position, remaining)?;
+            let rest = chunk.get(position..).unwrap_or_default();
+            let (header, body) = page_at(rest, position, chunk.len(), remaining)?;
             match header.kind {
                 PageKind::Other => {}
                 _ if codec == Codec::Uncompressed => {}
@@ -317,6 +392,11 @@ impl Default for Source {
 }
 
 impl PageBuffer {
+    /// Bytes of memory that the buffer has taken.
+    pub fn memory(&self) -> usize {
+        self.decompressed.capacity()
+    }
+
     /// Lets go of the column chunk that the page lies in; its buffer stays.
     pub(crate) fn release(&mut self) {
         self.levels = Source::default();

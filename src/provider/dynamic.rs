@@ -169,6 +169,10 @@ impl Gate for DynamicFilters {
         }
         Ok(admission)
     }
+
+    fn is_final(&self) -> bool {
+        matches!(self.tracking, DynamicFilterTracking::AllComplete)
+    }
 }
 
 fn excluded(pruning: &PruningPredicate, schema: &SchemaRef, metadata: &ParquetMetaData, row_group: usize) -> bool {

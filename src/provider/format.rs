@@ -28,7 +28,6 @@ use super::footer::FooterSource;
 use super::opener::into_datafusion;
 use super::options::MiniblockOptions;
 use super::panics::caught;
-use super::reader::ReaderFactory;
 use super::source::MiniblockSource;
 use super::statistics::{has_bounds, has_null_counts, has_ordered_bounds};
 use crate::error::Error;
@@ -263,12 +262,10 @@ impl FileFormat for MiniblockFormat {
         if !source.table_schema().virtual_columns().is_empty() {
             return not_impl_err!("Miniblock does not read virtual columns");
         }
-        if source.reader_factory().is_none() {
-            let runtime = state.runtime_env();
-            let store = runtime.object_store(&conf.object_store_url)?;
-            let cache = runtime.cache_manager.get_file_metadata_cache();
-            source = source.with_reader_factory(Arc::new(ReaderFactory::new(store, Some(cache))));
-        }
+        let runtime = state.runtime_env();
+        source = source
+            .with_metadata_cache(runtime.cache_manager.get_file_metadata_cache())
+            .with_memory_pool(Arc::clone(&runtime.memory_pool));
         // A scan of one partition would report them as exact even when a filter arrives later, and nobody could tell it.
         let file_groups = conf.file_groups.iter().map(|group| FileGroup::new(group.files().to_vec())).collect();
         let conf =

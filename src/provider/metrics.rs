@@ -1,6 +1,7 @@
 //! Metrics of a file's scan: Parquet's names where they fit, ours at the level of developers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::datasource::physical_plan::ParquetFileMetrics;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricType, Time};
@@ -15,8 +16,11 @@ pub(super) struct FileMetrics {
     pub(super) elapsed_compute: Time,
     /// Predicates that could not be made into pruning predicates.
     pub(super) predicate_creation_errors: Count,
+    /// Time in which the scan waited for bytes.
+    fetch_time: Time,
     counters: Arc<Counters>,
     reported: Vec<Reported>,
+    reported_nanos: usize,
 }
 
 /// A counter, what was reported of it already, and where it is reported.
@@ -55,8 +59,10 @@ impl FileMetrics {
             parquet,
             elapsed_compute: MetricBuilder::new(metrics).elapsed_compute(partition),
             predicate_creation_errors: MetricBuilder::new(metrics).global_counter("num_predicate_creation_errors"),
+            fetch_time: MetricBuilder::new(metrics).with_type(MetricType::Dev).subset_time("fetch_time", partition),
             counters,
             reported,
+            reported_nanos: 0,
         }
     }
 
@@ -66,6 +72,11 @@ impl FileMetrics {
             let now = counter(&self.counters);
             count.add(now.saturating_sub(*before));
             *before = now;
+        }
+        let nanos = self.counters.fetch_nanos.get();
+        if nanos > self.reported_nanos {
+            self.fetch_time.add_duration(Duration::from_nanos((nanos - self.reported_nanos) as u64));
+            self.reported_nanos = nanos;
         }
     }
 }

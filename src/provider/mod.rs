@@ -27,6 +27,8 @@ mod filter;
 mod footer;
 mod format;
 mod literal;
+mod local;
+mod memory;
 mod metrics;
 mod opener;
 mod options;

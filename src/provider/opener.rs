@@ -12,6 +12,7 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{Int96Coercer, apply_file_schema_type_coercions};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, ParquetFileReaderFactory};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::object_store::ObjectStore;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExprs, Projector};
@@ -28,6 +29,8 @@ use parquet::file::metadata::PageIndexPolicy;
 use super::dynamic::DynamicFilters;
 use super::fields::FieldReads;
 use super::filter::{Filter, file_columns};
+use super::local::LocalFetch;
+use super::memory::BufferPool;
 use super::metrics::FileMetrics;
 use super::options::MiniblockOptions;
 use super::panics::{Caught, caught};
@@ -37,7 +40,7 @@ use super::residual::rebase;
 use super::simplify::simplify;
 use super::statistics::trusts_file_statistics;
 use crate::error::Error;
-use crate::scan::{Counters, Gate, Scan};
+use crate::scan::{Budget, Counters, Fetch, Gate, Scan};
 
 /// Opens files of one partition.
 #[derive(Clone)]
@@ -53,6 +56,10 @@ pub(super) struct MiniblockOpener {
     pub(super) preserve_order: bool,
     pub(super) metrics: ExecutionPlanMetricsSet,
     pub(super) reader_factory: Arc<dyn ParquetFileReaderFactory>,
+    /// The store, where files may be read without the factory's readers.
+    pub(super) local_store: Option<Arc<dyn ObjectStore>>,
+    pub(super) budget: Arc<dyn Budget>,
+    pub(super) buffers: Arc<BufferPool>,
     pub(super) metadata_size_hint: Option<usize>,
     pub(super) expr_adapter_factory: Arc<dyn PhysicalExprAdapterFactory>,
     pub(super) options: MiniblockOptions,
@@ -173,9 +180,22 @@ impl MiniblockOpener {
             limit: self.limit,
             limits: self.options.limits(),
             verify_checksums: self.options.verify_checksums,
+            read_ahead_bytes: self.options.read_ahead_bytes(),
+            budget: Arc::clone(&self.budget),
             counters,
         };
-        let batches = scan.into_stream(Box::new(ReaderFetch(reader)), gate.map(|gate| Box::new(gate) as Box<dyn Gate>));
+        let local = match &self.local_store {
+            Some(store) => {
+                let (object, is_mapped) = (&file.object_meta, self.options.memory_map);
+                LocalFetch::open(store.as_ref(), object, &self.buffers, is_mapped, &parquet.bytes_scanned).await
+            }
+            None => Ok(None),
+        };
+        let fetch: Box<dyn Fetch> = match local.map_err(|error| in_file(error, &file))? {
+            Some(local) => Box::new(local),
+            None => Box::new(ReaderFetch::new(reader, move || self.reader(&file))),
+        };
+        let batches = scan.into_stream(fetch, gate.map(|gate| Box::new(gate) as Box<dyn Gate>));
         Ok(FileBatches { batches, output, metrics }.boxed())
     }
 

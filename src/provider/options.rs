@@ -29,6 +29,13 @@ pub struct MiniblockOptions {
     /// Bytes of strings and byte arrays that one column may decode for one batch; batches of long ones have fewer rows long
     /// before. None: 1 GiB.
     pub max_batch_size: Option<usize>,
+    /// Bytes that a scan asks a store for before they are needed, or holds of what was asked for; a row group that is larger
+    /// is fetched all the same, in parts where its page index tells them. Local files are read as they are needed. None:
+    /// 64 MiB.
+    pub read_ahead_bytes: Option<usize>,
+    /// Whether local files are mapped into memory instead of read. A file that somebody truncates while it is mapped ends the
+    /// process (SIGBUS), one that is changed may give any rows: for files that are only ever replaced as a whole. Off by default.
+    pub memory_map: bool,
     /// Hive partition columns, in the order of the path: `[("year", DataType::Int32)]` for `.../year=2024/x.parquet`.
     pub table_partition_cols: Vec<(String, DataType)>,
     /// Suffix of the files that are read of a folder. None: `.parquet`.
@@ -85,6 +92,20 @@ impl MiniblockOptions {
         self
     }
 
+    /// Sets [`Self::read_ahead_bytes`].
+    #[must_use]
+    pub fn with_read_ahead_bytes(mut self, bytes: usize) -> Self {
+        self.read_ahead_bytes = Some(bytes);
+        self
+    }
+
+    /// Sets [`Self::memory_map`].
+    #[must_use]
+    pub fn with_memory_map(mut self, memory_map: bool) -> Self {
+        self.memory_map = memory_map;
+        self
+    }
+
     /// Sets [`Self::table_partition_cols`].
     #[must_use]
     pub fn with_table_partition_cols(mut self, columns: Vec<(String, DataType)>) -> Self {
@@ -104,6 +125,11 @@ impl MiniblockOptions {
     pub fn with_schema(mut self, schema: SchemaRef) -> Self {
         self.schema = Some(schema);
         self
+    }
+
+    pub(super) fn read_ahead_bytes(&self) -> usize {
+        const DEFAULT: usize = 64 << 20;
+        self.read_ahead_bytes.unwrap_or(DEFAULT)
     }
 
     pub(super) fn limits(&self) -> Limits {

@@ -1,7 +1,7 @@
 //! Readers of files that keep within them.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use datafusion::common::Result;
@@ -19,6 +19,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
 use super::footer::FooterSource;
+use super::memory::lock;
 use crate::error::Error;
 use crate::scan::Fetch;
 
@@ -134,11 +135,30 @@ impl AsyncFileReader for Bounded {
     }
 }
 
-/// Fetches through a reader of DataFusion, which counts the bytes.
-pub(super) struct ReaderFetch(pub(super) Box<dyn AsyncFileReader>);
+/// Fetches through readers of DataFusion, which count the bytes: one for each request that is on its way.
+pub(super) struct ReaderFetch<F> {
+    make: F,
+    idle: Arc<Mutex<Vec<Box<dyn AsyncFileReader>>>>,
+}
 
-impl Fetch for ReaderFetch {
-    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, crate::error::Result<Vec<Bytes>>> {
-        async move { self.0.get_byte_ranges(ranges).await.map_err(Error::from) }.boxed()
+impl<F: Fn() -> Result<Box<dyn AsyncFileReader>>> ReaderFetch<F> {
+    /// With a first reader, and how to make more.
+    pub(super) fn new(reader: Box<dyn AsyncFileReader>, make: F) -> Self {
+        Self { make, idle: Arc::new(Mutex::new(vec![reader])) }
+    }
+}
+
+impl<F: Fn() -> Result<Box<dyn AsyncFileReader>> + Send> Fetch for ReaderFetch<F> {
+    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'static, crate::error::Result<Vec<Bytes>>> {
+        let idle = lock(&self.idle).pop();
+        let reader = idle.map_or_else(|| (self.make)().map_err(Error::external), Ok);
+        let readers = Arc::clone(&self.idle);
+        async move {
+            let mut reader = reader?;
+            let bytes = reader.get_byte_ranges(ranges).await.map_err(Error::from);
+            lock(&readers).push(reader);
+            bytes
+        }
+        .boxed()
     }
 }

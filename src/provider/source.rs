@@ -9,6 +9,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue, internal_datafusion_err, not_impl_err};
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetFileReaderFactory};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::functions::core::file_row_index::FileRowIndexFunc;
 use datafusion::object_store::ObjectStore;
 use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking, Literal};
@@ -24,6 +26,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 
 use super::expr::{FileColumns, translate};
 use super::filter::conjuncts;
+use super::memory::{BufferPool, budget};
 use super::opener::{Int96, MiniblockOpener};
 use super::options::MiniblockOptions;
 use super::prune::PruneOptions;
@@ -65,6 +68,9 @@ pub struct MiniblockSource {
     options: MiniblockOptions,
     parquet_options: TableParquetOptions,
     reader_factory: Option<Arc<dyn ParquetFileReaderFactory>>,
+    /// Footers that were read, for the readers that are made here.
+    metadata_cache: Option<Arc<FileMetadataCache>>,
+    memory_pool: Option<Arc<dyn MemoryPool>>,
 }
 
 impl MiniblockSource {
@@ -82,6 +88,8 @@ impl MiniblockSource {
             options: MiniblockOptions::default(),
             parquet_options: TableParquetOptions::default(),
             reader_factory: None,
+            metadata_cache: None,
+            memory_pool: None,
         }
     }
 
@@ -103,6 +111,20 @@ impl MiniblockSource {
     #[must_use]
     pub fn with_reader_factory(mut self, reader_factory: Arc<dyn ParquetFileReaderFactory>) -> Self {
         self.reader_factory = Some(reader_factory);
+        self
+    }
+
+    /// With the cache in which footers are looked up and kept, unless readers come from a factory that was given.
+    #[must_use]
+    pub fn with_metadata_cache(mut self, cache: Arc<FileMetadataCache>) -> Self {
+        self.metadata_cache = Some(cache);
+        self
+    }
+
+    /// With the pool that says how much memory scans may hold. Without one they hold what they need.
+    #[must_use]
+    pub fn with_memory_pool(mut self, memory_pool: Arc<dyn MemoryPool>) -> Self {
+        self.memory_pool = Some(memory_pool);
         self
     }
 
@@ -219,8 +241,13 @@ impl FileSource for MiniblockSource {
             return not_impl_err!("Miniblock does not read virtual columns");
         }
         let batch_size = self.batch_size.ok_or_else(|| internal_datafusion_err!("The batch size was not set"))?;
-        let reader_factory =
-            self.reader_factory.clone().unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, None)) as _);
+        let is_local = self.reader_factory.is_none() && base_config.object_store_url.as_str().starts_with("file:");
+        let local_store = is_local.then(|| Arc::clone(&object_store));
+        let reader_factory = self
+            .reader_factory
+            .clone()
+            .unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, self.metadata_cache.clone())) as _);
+        let budget = budget(self.memory_pool.as_ref(), partition);
         let global = &self.parquet_options.global;
         Ok(Arc::new(MiniblockOpener {
             partition,
@@ -232,6 +259,9 @@ impl FileSource for MiniblockSource {
             preserve_order: base_config.preserve_order,
             metrics: self.metrics.clone(),
             reader_factory,
+            local_store,
+            buffers: BufferPool::new(Arc::clone(&budget)),
+            budget,
             metadata_size_hint: global.metadata_size_hint,
             expr_adapter_factory: base_config
                 .expr_adapter_factory

@@ -4,8 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use crate::error::{Error, Result};
+use crate::page::PageStart;
 
 /// About the smallest page that there can be. It has at most `i32::MAX` values.
 const MIN_PAGE_BYTES: u64 = 20;
@@ -21,7 +23,7 @@ pub(crate) fn check_counts(row_group: &RowGroupMetaData) -> Result<()> {
     }
     for column in row_group.columns() {
         let values = column.num_values();
-        let wrong = |message: String| Err(Error::corrupt(message).at_column(&path(column)));
+        let wrong = |message: String| Err(Error::corrupt(message).at_column(&column_path(column)));
         if values < 0 || column.column_descr().max_rep_level() == 0 && values != rows {
             return wrong(format!("column chunk of {values} values in a row group of {rows} rows"));
         }
@@ -47,10 +49,31 @@ pub(super) fn chunk_range(row_group: &RowGroupMetaData, leaf: usize, file_size: 
             "column chunk of {} bytes at offset {start} in a file of {file_size} bytes",
             column.compressed_size()
         );
-        Error::corrupt(message).at_column(&path(column))
+        Error::corrupt(message).at_column(&column_path(column))
     })
 }
 
-fn path(column: &ColumnChunkMetaData) -> Arc<str> {
+/// The path of a column, for errors.
+pub(super) fn column_path(column: &ColumnChunkMetaData) -> Arc<str> {
     column.column_path().string().into()
+}
+
+/// Where the data pages of a flat column are by its offset index, from the beginning of its `chunk`, and where the last
+/// ends; None if the index contradicts itself or the footer.
+pub(super) fn page_starts(
+    row_group: &RowGroupMetaData,
+    chunk: &Range<u64>,
+    index: &OffsetIndexMetaData,
+) -> Option<Vec<PageStart>> {
+    let locations = index.page_locations();
+    let mut pages = Vec::with_capacity(locations.len() + 1);
+    for location in locations {
+        let offset = u64::try_from(location.offset).ok()?.checked_sub(chunk.start)?;
+        let row = usize::try_from(location.first_row_index).ok()?;
+        pages.push(PageStart { offset: usize::try_from(offset).ok()?, row });
+    }
+    let length = usize::try_from(chunk.end - chunk.start).ok()?;
+    pages.push(PageStart { offset: length, row: usize::try_from(row_group.num_rows()).ok()? });
+    let follows = |pair: &[PageStart]| pair[0].offset < pair[1].offset && pair[0].row <= pair[1].row;
+    (pages.len() > 1 && pages[0].row == 0 && pages.windows(2).all(follows)).then_some(pages)
 }

@@ -11,6 +11,8 @@ pub struct Counters {
     pub rows_matched: Counter,
     /// Bytes of column chunks that were fetched.
     pub bytes_fetched: Counter,
+    /// Nanoseconds in which the scan fetched, or waited for what it had asked for.
+    pub fetch_nanos: Counter,
     /// Pages whose values were read.
     pub pages_read: Counter,
     /// Pages that were skipped by their headers, without decompression.

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
+use super::chunks::column_path;
 use super::fallback::Fallback;
+use super::feed::Feed;
 use super::filter::Filter;
 use super::output::{Output, Survivors};
 use super::residuals::{BoundResidual, apply_residuals};
@@ -17,7 +19,7 @@ use super::windows::{Window, Windows};
 use super::{Counters, Part, RowGroup, Scan};
 use crate::column::{self, Column, ColumnKind, PageCounts};
 use crate::error::{Error, Result};
-use crate::page::{Codec, Limits, PageReader};
+use crate::page::{Chunk, Codec, Limits, PageReader};
 use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
 
 /// Windows after which a step returns, so that a scan that finds nothing does not hold its thread: some hundred
@@ -51,10 +53,29 @@ pub(super) enum Role {
 
 impl ScanColumn {
     /// Reads the next window, unless that was done.
-    pub(super) fn read_window(&mut self, rows: usize) -> Result<()> {
+    pub(super) async fn read_window(&mut self, rows: usize, feed: &mut Feed) -> Result<()> {
         if !self.in_window {
+            self.prepare(0, rows, feed).await?;
             self.reader.read_window(rows)?;
             self.in_window = true;
+        }
+        Ok(())
+    }
+
+    /// Reads the next `selection.len()` rows and appends the selected ones to the array that is being built.
+    pub(super) async fn append(&mut self, selection: &Selection, feed: &mut Feed) -> Result<()> {
+        if let Some((first, last)) = selection.bounds() {
+            self.prepare(first, last + 1 - first, feed).await?;
+        }
+        self.reader.append(selection)
+    }
+
+    /// Has the bytes there that `rows` more rows need once `skip` are passed.
+    async fn prepare(&mut self, skip: usize, rows: usize, feed: &mut Feed) -> Result<()> {
+        while let Some(range) = self.reader.missing(skip, rows) {
+            let piece = feed.piece(self.kind.leaf, range).await;
+            let (offset, bytes) = piece.map_err(|error| error.at_column(&self.kind.path))?;
+            self.reader.supply(offset, bytes);
         }
         Ok(())
     }
@@ -178,24 +199,33 @@ impl Engine {
         self.remaining == 0 || self.residuals.is_empty() && self.survivors.rows() >= self.remaining
     }
 
-    /// The leaf columns whose chunks a row group needs.
+    /// The leaf columns that are read page by page.
     pub(super) fn leaves(&self) -> Vec<usize> {
-        let own = self.columns.iter().map(|column| column.kind.leaf);
+        self.columns.iter().filter(|column| !column.kind.continues).map(|column| column.kind.leaf).collect()
+    }
+
+    /// The leaf columns of which no page can be passed over unread.
+    pub(super) fn whole_leaves(&self) -> Vec<usize> {
+        let own = self.columns.iter().filter(|column| column.kind.continues).map(|column| column.kind.leaf);
         own.chain(self.fallback.iter().flat_map(|fallback| fallback.leaves().iter().copied())).collect()
     }
 
-    /// Starts a row group: its chunks by leaf column, and predicates that apply to it besides those of the scan.
-    pub(super) fn start_row_group(
+    /// Starts a row group; `more` are predicates that apply to it besides those of the scan.
+    pub(super) async fn start_row_group(
         &mut self,
         row_group: &RowGroup,
-        chunks: HashMap<usize, Bytes>,
         more: &[Predicate],
+        feed: &mut Feed,
     ) -> Result<()> {
         self.row_group = row_group.index;
-        self.chunks = chunks;
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
+        for leaf in self.fallback.as_ref().map(|fallback| fallback.leaves().to_vec()).unwrap_or_default() {
+            let path = column_path(self.metadata.row_group(self.row_group).column(leaf));
+            let chunk = feed.whole(leaf).await.map_err(|error| error.at_column(&path))?;
+            self.chunks.insert(leaf, chunk);
+        }
         if let Some(fallback) = &self.fallback {
             fallback.check(self.row_group, &self.chunks)?;
         }
@@ -222,7 +252,7 @@ impl Engine {
                 .ok_or_else(|| Error::unsupported(format!("predicate on column {root}, which the scan does not read")))
         };
         self.filter.bind(self.predicates.iter().chain(more), &mut self.columns, slot_of)?;
-        self.start_chunks()?;
+        self.start_chunks(feed)?;
         self.phase = match &mut self.fallback {
             None => Phase::Filter(windows),
             Some(fallback) => {
@@ -233,6 +263,7 @@ impl Engine {
                     fallback.start_row_group(self.row_group, rows, &self.chunks, self.batch_size)?;
                     Phase::Filter(windows)
                 } else {
+                    feed.keep();
                     Phase::Select(windows, Vec::new())
                 }
             }
@@ -240,13 +271,14 @@ impl Engine {
         Ok(())
     }
 
-    fn start_chunks(&mut self) -> Result<()> {
+    fn start_chunks(&mut self, feed: &mut Feed) -> Result<()> {
         let row_group = self.metadata.row_group(self.row_group);
         for column in &mut self.columns {
-            let chunk = self.chunks.get(&column.kind.leaf).cloned().unwrap_or_default();
             let metadata = row_group.column(column.kind.leaf);
-            let pages = open_pages(metadata, chunk, column.kind.optional, self.limits, self.verify_checksums)
-                .map_err(|error| error.at_column(&column.kind.path))?;
+            let pages = feed.chunk(column.kind.leaf).and_then(|chunk| {
+                open_pages(metadata, chunk, column.kind.optional, self.limits, self.verify_checksums)
+            });
+            let pages = pages.map_err(|error| error.at_column(&column.kind.path))?;
             column.reader.start_chunk(pages);
             column.in_window = false;
         }
@@ -254,40 +286,40 @@ impl Engine {
     }
 
     /// Works for a while.
-    pub(super) fn step(&mut self) -> Result<Step> {
+    pub(super) async fn step(&mut self, feed: &mut Feed) -> Result<Step> {
         for _ in 0..WINDOWS_PER_STEP {
             if self.is_satisfied() {
-                return self.end_row_group();
+                return self.end_row_group(feed).await;
             }
             let (window, selection) = match &mut self.phase {
                 Phase::Idle => return Ok(Step::RowGroupDone),
                 Phase::Filter(windows) => match windows.next() {
-                    None => return self.end_row_group(),
+                    None => return self.end_row_group(feed).await,
                     Some(window) => (window, None),
                 },
                 Phase::Select(windows, _) => match windows.next() {
                     None => {
-                        self.start_gathering()?;
+                        self.start_gathering(feed)?;
                         continue;
                     }
                     Some(window) => (window, None),
                 },
                 Phase::Gather(windows) => match windows.next() {
-                    None => return self.end_row_group(),
+                    None => return self.end_row_group(feed).await,
                     Some((window, selection)) => (window, Some(selection)),
                 },
             };
             self.pass(window.gap);
             let selection = match selection {
                 Some(selection) => selection,
-                None => self.select(window.rows)?,
+                None => self.select(window.rows, feed).await?,
             };
             if let Phase::Select(_, selections) = &mut self.phase {
                 selections.push((window, selection));
                 self.close_window(window.rows);
                 continue;
             }
-            let batch = self.gather(selection)?;
+            let batch = self.gather(selection, feed).await?;
             if let Some(batch) = batch {
                 return Ok(Step::Batch(batch));
             }
@@ -296,18 +328,18 @@ impl Engine {
     }
 
     /// What is left when there is no further row group.
-    pub(super) fn finish(&mut self) -> Result<Vec<RecordBatch>> {
+    pub(super) async fn finish(&mut self, feed: &mut Feed) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
-        batches.extend(self.emit()?);
+        batches.extend(self.emit(feed).await?);
         batches.extend(self.output.finish()?);
         Ok(batches)
     }
 
     /// Runs the predicates over the next window.
-    fn select(&mut self, rows: usize) -> Result<Selection> {
+    async fn select(&mut self, rows: usize, feed: &mut Feed) -> Result<Selection> {
         let mut selection = Selection::all(rows);
         if !self.filter.is_empty() {
-            self.filter.narrow(&mut self.columns, &mut selection)?;
+            self.filter.narrow(&mut self.columns, &mut selection, feed).await?;
             let kept = selection.count();
             self.counters.rows_pruned.add(rows - kept);
             if kept == 0 {
@@ -344,7 +376,7 @@ impl Engine {
     }
 
     /// Gathers the survivors of the present window; a batch, if they fill one.
-    fn gather(&mut self, mut selection: Selection) -> Result<Option<RecordBatch>> {
+    async fn gather(&mut self, mut selection: Selection, feed: &mut Feed) -> Result<Option<RecordBatch>> {
         if self.residuals.is_empty() {
             // What is gathered is delivered: the limit can act at once.
             selection.truncate(self.remaining - self.survivors.rows());
@@ -355,12 +387,12 @@ impl Engine {
             self.survivors.pass(selection.len());
             return Ok(None);
         }
-        let batch = if self.survivors.rows() + count > self.batch_size { self.emit()? } else { None };
+        let batch = if self.survivors.rows() + count > self.batch_size { self.emit(feed).await? } else { None };
         for column in &mut self.columns {
             let in_window = std::mem::take(&mut column.in_window);
             match column.role {
                 Role::Early if in_window => column.reader.append_window(&selection)?,
-                Role::Early => column.reader.append(&selection)?,
+                Role::Early => column.append(&selection, feed).await?,
                 Role::Filtered if !in_window => column.reader.skip(selection.len()),
                 Role::Filtered | Role::Late => {}
             }
@@ -368,7 +400,7 @@ impl Engine {
         self.survivors.append(selection, count);
         let rows = self.survivors.rows();
         if batch.is_none() && (rows == self.batch_size || rows >= self.remaining || self.is_heavy()) {
-            return self.emit();
+            return self.emit(feed).await;
         }
         Ok(batch)
     }
@@ -379,7 +411,7 @@ impl Engine {
     }
 
     /// Goes from the predicates of a row group to its survivors.
-    fn start_gathering(&mut self) -> Result<()> {
+    fn start_gathering(&mut self, feed: &mut Feed) -> Result<()> {
         let Phase::Select(_, selections) = std::mem::replace(&mut self.phase, Phase::Idle) else { return Ok(()) };
         if let Some(fallback) = &mut self.fallback {
             let mut bits = arrow::array::BooleanBufferBuilder::new(0);
@@ -394,14 +426,14 @@ impl Engine {
             let selected = RowSelection::from_boolean_buffer(bits.finish());
             fallback.start_row_group(self.row_group, selected, &self.chunks, self.batch_size)?;
         }
-        self.start_chunks()?;
+        self.start_chunks(feed)?;
         self.phase = Phase::Gather(selections.into_iter());
         Ok(())
     }
 
-    fn end_row_group(&mut self) -> Result<Step> {
+    async fn end_row_group(&mut self, feed: &mut Feed) -> Result<Step> {
         self.phase = Phase::Idle;
-        let batch = if self.by_row_group { self.emit()? } else { None };
+        let batch = if self.by_row_group { self.emit(feed).await? } else { None };
         self.chunks.clear();
         for column in &mut self.columns {
             column.reader.end_chunk();
@@ -413,13 +445,13 @@ impl Engine {
     }
 
     /// Makes a batch of the rows that were gathered.
-    fn emit(&mut self) -> Result<Option<RecordBatch>> {
+    async fn emit(&mut self, feed: &mut Feed) -> Result<Option<RecordBatch>> {
         let heavy = self.is_heavy();
         let gathered = self.survivors.take();
         if gathered.rows == 0 {
             // Late columns have still to pass over what has no survivor.
             for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
-                gathered.replay(&mut column.reader, None)?;
+                gathered.replay(column, None, feed).await?;
             }
             return Ok(None);
         }
@@ -437,12 +469,17 @@ impl Engine {
             self.counters.rows_matched.add(rows);
         }
         for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
-            gathered.replay(&mut column.reader, kept.as_ref())?;
+            gathered.replay(column, kept.as_ref(), feed).await?;
             arrays.insert(column.root, column.reader.finish()?);
         }
         let rows = rows.min(self.remaining);
         self.remaining -= rows;
         self.output.push(&arrays, rows, heavy)
+    }
+
+    /// Bytes of memory that each column keeps.
+    pub(super) fn memory(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
+        self.columns.iter().map(|column| (&column.kind.path, column.reader.memory()))
     }
 
     /// Pages so far, over all columns.
@@ -472,7 +509,7 @@ fn delivered(schema: &SchemaRef, parts: &[Part]) -> SchemaRef {
 
 fn open_pages(
     metadata: &ColumnChunkMetaData,
-    chunk: Bytes,
+    chunk: Chunk,
     optional: bool,
     limits: Limits,
     verify_checksums: bool,

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::engine::ScanColumn;
+use super::feed::Feed;
 use crate::column::Integers;
 use crate::error::Result;
 use crate::kernels::{Comparison, Lane, kernels};
@@ -90,13 +91,18 @@ impl Filter {
     }
 
     /// Keeps of `selection`, which covers the next window of all columns, the rows that pass.
-    pub(super) fn narrow(&mut self, columns: &mut [ScanColumn], selection: &mut Selection) -> Result<()> {
+    pub(super) async fn narrow(
+        &mut self,
+        columns: &mut [ScanColumn],
+        selection: &mut Selection,
+        feed: &mut Feed,
+    ) -> Result<()> {
         let measured = self.windows < WARM_UP || self.windows.is_multiple_of(MEASURE_EVERY);
         self.windows += 1;
         for position in 0..self.order.len() {
             let index = self.order[position];
             let before = measured.then(|| (Instant::now(), selection.count()));
-            self.apply(index, columns, selection)?;
+            self.apply(index, columns, selection, feed).await?;
             if let Some((start, rows)) = before
                 && rows > 0
             {
@@ -119,15 +125,21 @@ impl Filter {
         Ok(())
     }
 
-    fn apply(&mut self, index: usize, columns: &mut [ScanColumn], selection: &mut Selection) -> Result<()> {
+    async fn apply(
+        &mut self,
+        index: usize,
+        columns: &mut [ScanColumn],
+        selection: &mut Selection,
+        feed: &mut Feed,
+    ) -> Result<()> {
         match self.bound[index].test {
             Test::Column { column, slot } => {
-                columns[column].read_window(selection.len())?;
+                columns[column].read_window(selection.len(), feed).await?;
                 columns[column].reader.filter(slot, selection);
             }
             Test::Compare { left, op, right, unsigned } => {
                 for column in [left, right] {
-                    columns[column].read_window(selection.len())?;
+                    columns[column].read_window(selection.len(), feed).await?;
                     columns[column].reader.prepare_integers()?;
                 }
                 let [wide_left, wide_right] = &mut self.widened;

@@ -21,14 +21,18 @@ mod chunks;
 mod counters;
 mod engine;
 mod fallback;
+mod feed;
 mod filter;
+mod memory;
 mod output;
+mod parts;
 mod residuals;
 mod stream;
 mod windows;
 
 pub(crate) use chunks::check_counts;
 pub use counters::{Counter, Counters};
+pub use memory::{Budget, Reserved};
 
 pub use crate::column::Domain;
 pub use crate::page::Limits;
@@ -61,6 +65,10 @@ pub struct Scan {
     pub limits: Limits,
     /// Whether the checksums of pages are verified.
     pub verify_checksums: bool,
+    /// Bytes that are fetched ahead of the decoder, where requests cost time.
+    pub read_ahead_bytes: usize,
+    /// Who says how much memory the scan may hold.
+    pub budget: Arc<dyn Budget>,
     /// What the scan counts.
     pub counters: Arc<Counters>,
 }
@@ -94,10 +102,13 @@ pub trait Residual: Send {
     fn evaluate(&mut self, batch: &RecordBatch) -> Result<BooleanArray>;
 }
 
-/// Asked before each row group: conditions that change while the scan runs.
+/// Asked before a row group is fetched, and before it is scanned: conditions that change while the scan runs.
 pub trait Gate: Send {
     /// Whether `row_group` is still wanted, and what filters it besides [`Scan::predicates`].
     fn enter(&mut self, row_group: usize) -> Result<Admission>;
+
+    /// Whether its answers will not change any more.
+    fn is_final(&self) -> bool;
 }
 
 /// The answer of a [`Gate`].
@@ -111,8 +122,14 @@ pub enum Admission {
 
 /// Where the bytes of a file come from.
 pub trait Fetch: Send {
-    /// The bytes of each range, whole.
-    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>>;
+    /// The bytes of each range, whole. It may be called again before what it returned is done; dropping that ends it.
+    fn fetch(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'static, Result<Vec<Bytes>>>;
+
+    /// How many bytes are best read at once, where a request costs next to nothing: then each is read when it is needed, and
+    /// counted in the memory of whoever fetches. None where requests cost time: then they are few, and made ahead.
+    fn piece_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// The domain in which the scan filters root column `root` of the file, delivered as the field of `schema`; None if the

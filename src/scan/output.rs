@@ -6,8 +6,9 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{Schema, SchemaRef};
 
+use super::engine::ScanColumn;
+use super::feed::Feed;
 use super::residuals::Kept;
-use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::predicate::Selection;
 
@@ -68,15 +69,15 @@ pub(super) struct Gathered {
 
 impl Gathered {
     /// Has a late column catch up: it appends the survivors that are `kept`.
-    pub(super) fn replay(&self, column: &mut Box<dyn Column>, kept: Option<&Kept>) -> Result<()> {
+    pub(super) async fn replay(&self, column: &mut ScanColumn, kept: Option<&Kept>, feed: &mut Feed) -> Result<()> {
         let mut offset = 0;
         for lag in &self.lags {
             match lag {
-                Lag::Pass(rows) => column.skip(*rows),
+                Lag::Pass(rows) => column.reader.skip(*rows),
                 Lag::Window(selection) => match kept {
-                    None => column.append(selection)?,
+                    None => column.append(selection, feed).await?,
                     Some(kept) => {
-                        column.append(&kept.refine(selection, offset))?;
+                        column.append(&kept.refine(selection, offset), feed).await?;
                         offset += selection.count();
                     }
                 },

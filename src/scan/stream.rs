@@ -1,69 +1,58 @@
-//! The scan as a stream: gate, fetch, engine, one row group after another.
+//! The scan as a stream: feed and engine, one row group after another.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use arrow::array::RecordBatch;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use parquet::file::metadata::ParquetMetaData;
 
-use super::chunks::{check_counts, chunk_range};
 use super::engine::{Engine, Step};
-use super::{Admission, Counters, Fetch, Gate, RowGroup, Scan};
+use super::feed::{Feed, Open};
+use super::memory::Reserved;
+use super::{Counters, Fetch, Gate, Scan};
 use crate::column::PageCounts;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 struct Driver {
     file: Arc<str>,
-    file_size: u64,
-    metadata: Arc<ParquetMetaData>,
     engine: Engine,
-    row_groups: VecDeque<RowGroup>,
-    fetch: Box<dyn Fetch>,
-    gate: Option<Box<dyn Gate>>,
-    /// Whether the engine is within a row group, and which.
-    open: Option<usize>,
-    /// What is left when all row groups are done.
-    rest: Option<VecDeque<RecordBatch>>,
+    feed: Feed,
+    /// What the engine holds.
+    memory: Reserved,
+    phase: Phase,
     counters: Arc<Counters>,
     counted: PageCounts,
+}
+
+enum Phase {
+    /// Before a row group, and between two.
+    Between,
+    Within,
+    /// What is left when all row groups are done.
+    Rest(VecDeque<RecordBatch>),
 }
 
 impl Scan {
     /// Reads: batches of the projected columns with the rows that pass all conditions, in the order of the file.
     ///
-    /// `gate` is asked before each row group. The first error ends the stream.
+    /// `gate` is asked before each row group. The first error ends the stream. What requests cost time run as tasks of the
+    /// present runtime, which end with the stream.
     pub fn into_stream(
-        mut self,
+        self,
         fetch: Box<dyn Fetch>,
         gate: Option<Box<dyn Gate>>,
     ) -> BoxStream<'static, Result<RecordBatch>> {
         let file = Arc::clone(&self.file);
-        let engine = match Engine::new(&mut self) {
-            Ok(engine) => engine,
+        let driver = match Driver::new(self, fetch, gate) {
+            Ok(driver) => driver,
             Err(error) => return futures::stream::iter([Err(error.in_file(&file))]).boxed(),
-        };
-        let driver = Driver {
-            file,
-            file_size: self.file_size,
-            metadata: self.metadata,
-            engine,
-            row_groups: self.row_groups.into(),
-            fetch,
-            gate,
-            open: None,
-            rest: None,
-            counters: self.counters,
-            counted: PageCounts::default(),
         };
         futures::stream::try_unfold(driver, |mut driver| async move {
             match driver.next().await {
                 Ok(batch) => Ok(batch.map(|batch| (batch, driver))),
-                Err(error) => {
-                    let error = driver.open.into_iter().fold(error, |error, index| error.at_row_group(index));
-                    Err(error.in_file(&driver.file))
-                }
+                Err(error) => Err(error.at_row_group(driver.feed.row_group()).in_file(&driver.file)),
             }
         })
         .boxed()
@@ -71,69 +60,80 @@ impl Scan {
 }
 
 impl Driver {
+    fn new(mut scan: Scan, fetch: Box<dyn Fetch>, gate: Option<Box<dyn Gate>>) -> Result<Self> {
+        let has_conditions = !scan.predicates.is_empty() || !scan.residuals.is_empty() || gate.is_some();
+        let engine = Engine::new(&mut scan)?;
+        let feed = Feed {
+            fetch,
+            gate,
+            budget: Arc::clone(&scan.budget),
+            metadata: scan.metadata,
+            file_size: scan.file_size,
+            read_ahead: scan.read_ahead_bytes,
+            may_end_early: scan.limit.is_some() && has_conditions,
+            leaves: engine.leaves(),
+            whole: engine.whole_leaves(),
+            counters: Arc::clone(&scan.counters),
+            row_groups: scan.row_groups.into(),
+            planned: VecDeque::new(),
+            open: Open::default(),
+            held: Arc::new(AtomicUsize::new(0)),
+        };
+        Ok(Self {
+            file: scan.file,
+            engine,
+            feed,
+            memory: Reserved::new(&scan.budget, 0)?,
+            phase: Phase::Between,
+            counters: scan.counters,
+            counted: PageCounts::default(),
+        })
+    }
+
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            if let Some(rest) = &mut self.rest {
-                return Ok(rest.pop_front());
-            }
-            if self.open.is_some() {
-                match self.engine.step()? {
-                    Step::Batch(batch) => return Ok(Some(batch)),
-                    // Rows that do not survive cost time too: others get their turn.
-                    Step::Working => tokio::task::yield_now().await,
-                    Step::RowGroupDone => {
-                        self.open = None;
-                        self.count_pages();
+            match &mut self.phase {
+                Phase::Rest(batches) => return Ok(batches.pop_front()),
+                Phase::Within => {
+                    let step = self.engine.step(&mut self.feed).await?;
+                    self.reserve()?;
+                    match step {
+                        Step::Batch(batch) => return Ok(Some(batch)),
+                        // Rows that do not survive cost time too: others get their turn.
+                        Step::Working => tokio::task::yield_now().await,
+                        Step::RowGroupDone => {
+                            self.count_pages();
+                            self.phase = Phase::Between;
+                        }
                     }
                 }
-                continue;
-            }
-            match self.row_groups.pop_front() {
-                Some(row_group) if !self.engine.is_satisfied() => self.open(row_group).await?,
-                _ => self.rest = Some(self.engine.finish()?.into()),
+                Phase::Between => {
+                    let next = if self.engine.is_satisfied() { None } else { self.feed.next_row_group()? };
+                    self.phase = match next {
+                        Some(next) => {
+                            self.engine.start_row_group(&next.row_group, &next.more, &mut self.feed).await?;
+                            Phase::Within
+                        }
+                        None => {
+                            self.feed.close();
+                            Phase::Rest(self.engine.finish(&mut self.feed).await?.into())
+                        }
+                    };
+                }
             }
         }
     }
 
-    async fn open(&mut self, row_group: RowGroup) -> Result<()> {
-        let index = row_group.index;
-        self.open = Some(index);
-        if index >= self.metadata.num_row_groups() {
-            return Err(Error::unsupported(format!("a file of {} row groups", self.metadata.num_row_groups())));
-        }
-        let more = match self.gate.as_mut().map(|gate| gate.enter(index)).transpose()? {
-            None => Vec::new(),
-            Some(Admission::Enter(more)) => more,
-            Some(Admission::Skip) => {
-                self.open = None;
-                return Ok(());
+    /// Accounts for what the engine holds by now; what was fetched ahead makes room for it.
+    fn reserve(&mut self) -> Result<()> {
+        let bytes = self.engine.memory().map(|(_, bytes)| bytes).sum();
+        while let Err(error) = self.memory.resize(bytes) {
+            if !self.feed.shed() {
+                let largest = self.engine.memory().max_by_key(|(_, bytes)| *bytes);
+                return Err(largest.into_iter().fold(error, |error, (path, _)| error.at_column(path)));
             }
-        };
-        let metadata = self.metadata.row_group(index);
-        check_counts(metadata)?;
-        if metadata.num_rows() == 0 {
-            // Its chunks need not be there.
-            self.open = None;
-            return Ok(());
         }
-        let mut leaves = self.engine.leaves();
-        leaves.sort_unstable();
-        let ranges: Vec<_> =
-            leaves.iter().map(|&leaf| chunk_range(metadata, leaf, self.file_size)).collect::<Result<_>>()?;
-        let bytes = if ranges.is_empty() { Vec::new() } else { self.fetch.fetch(ranges.clone()).await? };
-        for (range, bytes) in ranges.iter().zip(&bytes) {
-            if bytes.len() as u64 != range.end - range.start {
-                return Err(Error::corrupt(format!(
-                    "the store returned {} bytes for {}..{}",
-                    bytes.len(),
-                    range.start,
-                    range.end
-                )));
-            }
-            self.counters.bytes_fetched.add(bytes.len());
-        }
-        let chunks = leaves.into_iter().zip(bytes).collect();
-        self.engine.start_row_group(&row_group, chunks, &more)
+        Ok(())
     }
 
     fn count_pages(&mut self) {

@@ -6,6 +6,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::*;
 use crate::encoding::rle::tests::Random;
+use crate::page::PageStart;
 
 fn data(name: &str) -> Bytes {
     let path = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -182,7 +183,7 @@ fn chunks_that_are_cut_short_are_refused() {
         for (pages, _) in chunks(&data(name)).into_iter().take(4) {
             for len in (0..pages.chunk.len()).step_by(3) {
                 let mut pages = pages.clone();
-                pages.chunk.truncate(len);
+                pages.chunk = pages.chunk.rest(0).slice(..len).into();
                 assert!(drain(pages, &mut buffer).is_err(), "{name} cut to {len}");
             }
         }
@@ -199,13 +200,13 @@ fn chunks_of_any_bytes_are_read_or_refused() {
             pages.limits.max_page_size = 4 << 20;
             pages.verify_crc = random.below(2) == 0;
             for _ in 0..8 {
-                let mut bytes = pages.chunk.to_vec();
+                let mut bytes = pages.chunk.rest(0).to_vec();
                 for _ in 0..=random.below(4) {
                     let at = random.below(bytes.len().min(400));
                     bytes[at] = random.next() as u8;
                 }
                 let mut pages = pages.clone();
-                pages.chunk = bytes.into();
+                pages.chunk = Bytes::from(bytes).into();
                 let promised = pages.remaining_values();
                 if let Ok(values) = drain(pages, &mut buffer) {
                     assert_eq!(values as u64, promised);
@@ -214,6 +215,87 @@ fn chunks_of_any_bytes_are_read_or_refused() {
         }
     }
     assert!(buffer.decompressed.capacity() <= 4 << 20);
+}
+
+/// Values of the pages that are read when rows are skipped and read as `random` says, and what was supplied of the chunk.
+fn walk(mut pages: PageReader, whole: &Bytes, random: &mut Random, supply: bool) -> Result<(Vec<Vec<u8>>, usize)> {
+    let mut buffer = PageBuffer::default();
+    let (mut read, mut supplied) = (Vec::new(), 0);
+    let mut owed = 0;
+    while pages.remaining_values() > 0 {
+        let skip = random.below(3) * random.below(500);
+        owed += skip;
+        let more = random.next() as usize % 20_000;
+        while supply && let Some(range) = pages.missing(owed, 1, false) {
+            assert!(!range.is_empty() && range.end <= whole.len());
+            let end = (range.end + more).min(whole.len());
+            supplied += end - range.start;
+            pages.supply(range.start, whole.slice(range.start..end));
+        }
+        if let Some(rows) = pages.pass_absent(owed) {
+            owed -= rows;
+            continue;
+        }
+        let Some(header) = pages.next_page()? else { break };
+        match header.data_values() {
+            Some(rows) if rows <= owed => owed -= rows,
+            _ => {
+                owed = 0;
+                pages.load(&mut buffer)?;
+                read.push(buffer.values().to_vec());
+            }
+        }
+    }
+    Ok((read, supplied))
+}
+
+#[test]
+fn chunks_in_pieces_are_as_whole_ones() {
+    let mut pieces = 0;
+    for name in files() {
+        for (pages, _) in chunks(&data(&name)).into_iter().filter(|(pages, _)| !pages.chunk.is_empty()).take(6) {
+            let whole = pages.chunk.rest(0);
+            for seed in 0..8 {
+                let expected = walk(pages.clone(), &whole, &mut Random::new(seed), false);
+                let mut absent = pages.clone();
+                absent.chunk = Chunk::absent(whole.len(), None);
+                let found = walk(absent, &whole, &mut Random::new(seed), true);
+                match (expected, found) {
+                    (Ok((expected, _)), Ok((found, supplied))) => {
+                        assert!(expected == found, "{name}");
+                        pieces += usize::from(supplied != whole.len());
+                    }
+                    (Err(_), Err(_)) => {}
+                    (expected, found) => panic!("{name}: {expected:?} is not {found:?}"),
+                }
+            }
+        }
+    }
+    assert!(pieces > 100);
+}
+
+#[test]
+fn absent_pages_are_passed_by_the_index() {
+    let page = v1(2, &[1, 2]);
+    let whole = Bytes::from(page.repeat(4));
+    let starts: Vec<PageStart> = (0..5).map(|index| PageStart { offset: index * page.len(), row: index * 2 }).collect();
+    let mut pages = reader(whole.to_vec(), 0, 8);
+    pages.chunk = Chunk::absent(whole.len(), Some(starts.into()));
+    assert_eq!(pages.missing(5, 1, false), Some(2 * page.len()..2 * page.len() + 256.min(2 * page.len())));
+    assert_eq!(pages.missing(5, 1, true).map(|range| range.start), Some(0));
+    assert_eq!(pages.pass_absent(1), None);
+    assert_eq!(pages.pass_absent(5), Some(2));
+    assert_eq!(pages.pass_absent(3), Some(2));
+    assert_eq!(pages.pass_absent(1), None);
+    let at = 2 * page.len();
+    pages.supply(at, whole.slice(at..at + page.len()));
+    assert_eq!(pages.missing(1, 1, false), None);
+    let mut buffer = PageBuffer::default();
+    assert_eq!(pages.next_page().unwrap().and_then(|header| header.data_values()), Some(2));
+    pages.load(&mut buffer).unwrap();
+    assert_eq!(buffer.values(), [1, 2]);
+    assert_eq!(pages.missing(0, 1, false).map(|range| range.start), Some(3 * page.len()));
+    assert!(pages.next_page().is_err());
 }
 
 /// A page with an uncompressed body, `fields` being the bytes of the header after the sizes.
@@ -241,7 +323,7 @@ fn v2([num_values, nulls, rows, definition, repetition]: [u8; 5], body: &[u8]) -
 
 fn reader(chunk: Vec<u8>, max_definition_level: i16, num_values: u64) -> PageReader {
     let limits = Limits::default();
-    PageReader::new(chunk.into(), Codec::Uncompressed, max_definition_level, num_values, limits, true).unwrap()
+    PageReader::new(Bytes::from(chunk), Codec::Uncompressed, max_definition_level, num_values, limits, true).unwrap()
 }
 
 #[test]
