@@ -1,7 +1,6 @@
 //! A store that is far away: each request takes a while, and is counted.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::physical_plan::parquet::CachedParquetMetaData;
+// There are two of this name; DataFusion's planning looks for this one.
+use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use futures::future::BoxFuture;
@@ -38,10 +39,11 @@ impl FooterSource<'_> {
     /// far as there is a sound one.
     pub(super) async fn load(&self, with_index: bool) -> Result<Option<Arc<ParquetMetaData>>> {
         let mut is_new = false;
+        let mut input = Input { source: self, start: self.object.size, end: Bytes::new() };
         let mut footer = match self.cached() {
             Some(footer) => footer,
             None => {
-                let Some(bytes) = self.fetch().await? else { return Ok(None) };
+                let Some(bytes) = input.footer().await? else { return Ok(None) };
                 check_footer(&bytes)?;
                 is_new = true;
                 Arc::new(ParquetMetaDataReader::decode_metadata(&bytes)?)
@@ -49,7 +51,7 @@ impl FooterSource<'_> {
         };
         if with_index && !has_index(&footer) && index_ranges(&footer).next().is_some() {
             is_new = true;
-            footer = match with_page_index(&footer, self.object.size, self).await {
+            footer = match with_page_index(&footer, self.object.size, &mut input).await {
                 Ok(footer) => footer,
                 // The index only helps.
                 Err(_) => Arc::new(without_index(&footer)?),
@@ -77,15 +79,35 @@ impl FooterSource<'_> {
             _ => Err(Error::corrupt(format!("the file is shorter than the {} bytes it should have", self.object.size))),
         }
     }
+}
+
+/// A file, and the end of it that was fetched with the footer.
+struct Input<'a> {
+    source: &'a FooterSource<'a>,
+    /// Where `end` begins in the file.
+    start: u64,
+    end: Bytes,
+}
+
+impl Input<'_> {
+    async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
+        let local = |position: u64| usize::try_from(position.checked_sub(self.start)?).ok();
+        let there = local(range.start).zip(local(range.end)).filter(|(from, to)| from <= to && *to <= self.end.len());
+        match there {
+            Some((from, to)) => Ok(self.end.slice(from..to)),
+            None => self.source.bytes(range).await,
+        }
+    }
 
     /// The bytes of the footer; None if it is encrypted.
-    async fn fetch(&self) -> Result<Option<Bytes>> {
-        let size = self.object.size;
+    async fn footer(&mut self) -> Result<Option<Bytes>> {
+        let size = self.source.object.size;
         if size < TAIL as u64 {
             return Err(Error::corrupt(format!("a file of {size} bytes is no Parquet file")));
         }
-        let end = self.bytes(size.saturating_sub(self.size_hint.unwrap_or(0).max(TAIL) as u64)..size).await?;
-        let Some((before, tail)) = end.split_last_chunk::<TAIL>() else {
+        self.start = size.saturating_sub(self.source.size_hint.unwrap_or(0).max(TAIL) as u64);
+        self.end = self.source.bytes(self.start..size).await?;
+        let Some(tail) = self.end.last_chunk::<TAIL>() else {
             return Err(Error::corrupt("the file is too short"));
         };
         let [length @ .., _, _, _, _] = tail;
@@ -95,17 +117,15 @@ impl FooterSource<'_> {
             b"PARE" => return Ok(None),
             _ => return Err(Error::corrupt("no Parquet file: it does not end in PAR1")),
         }
-        let Some(start) = (size - TAIL as u64).checked_sub(length) else {
+        let end = size - TAIL as u64;
+        let Some(start) = end.checked_sub(length) else {
             return Err(Error::corrupt(format!("footer of {length} bytes in a file of {size} bytes")));
         };
-        match usize::try_from(length) {
-            Ok(length) if length <= before.len() => Ok(Some(end.slice(before.len() - length..before.len()))),
-            _ => self.bytes(start..size - TAIL as u64).await.map(Some),
-        }
+        self.bytes(start..end).await.map(Some)
     }
 }
 
-impl MetadataFetch for &FooterSource<'_> {
+impl MetadataFetch for &mut Input<'_> {
     fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
         self.bytes(range).map_err(|error| ParquetError::External(Box::new(error))).boxed()
     }

@@ -426,6 +426,7 @@ impl Engine {
             let selected = RowSelection::from_boolean_buffer(bits.finish());
             fallback.start_row_group(self.row_group, selected, &self.chunks, self.batch_size)?;
         }
+        feed.rewind();
         self.start_chunks(feed)?;
         self.phase = Phase::Gather(selections.into_iter());
         Ok(())

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::chunks::{check_counts, chunk_range, column_path, page_starts};
 use super::memory::{Budget, Reserved};
-use super::parts::{Extent, Part, split};
+use super::parts::{Extent, Part, selected, selects, split};
 use super::{Admission, Counters, Fetch, Gate, RowGroup};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, PageStart};
@@ -72,8 +72,10 @@ pub(super) struct Open {
     row_group: usize,
     requests: VecDeque<Request>,
     arrived: HashMap<usize, Vec<(usize, Bytes)>>,
-    /// Whether what has arrived will be read again.
-    keeps: bool,
+    /// What has been read of it and will be read again, if anything will.
+    kept: Option<HashMap<usize, Vec<(usize, Bytes)>>>,
+    /// The rows that pruning has left.
+    selected: Vec<Range<usize>>,
     /// Where the run of pages ended that was last read of a leaf.
     ends: HashMap<usize, usize>,
     pages: HashMap<usize, Option<Arc<[PageStart]>>>,
@@ -150,6 +152,8 @@ impl Feed {
                 continue;
             }
             self.open.requests = planned.requests;
+            let rows = usize::try_from(self.metadata.row_group(index).num_rows()).unwrap_or_default();
+            self.open.selected = selected(planned.row_group.rows.as_ref(), rows);
             self.read_ahead();
             return Ok(Some(Next { row_group: planned.row_group, more }));
         }
@@ -166,9 +170,17 @@ impl Feed {
         self.open = Open { row_group: self.open.row_group, ..Open::default() };
     }
 
-    /// Has what arrives kept until the row group is closed: it is read twice.
+    /// Has what arrives kept: it will be read again after [`Self::rewind`].
     pub(super) fn keep(&mut self) {
-        self.open.keeps = true;
+        self.open.kept = Some(HashMap::new());
+    }
+
+    /// Goes back to the beginning of the row group.
+    pub(super) fn rewind(&mut self) {
+        for (leaf, pieces) in self.open.kept.take().unwrap_or_default() {
+            self.open.arrived.entry(leaf).or_default().extend(pieces);
+        }
+        self.open.ends.clear();
     }
 
     /// The chunk of a leaf, of which nothing is there yet.
@@ -178,7 +190,7 @@ impl Feed {
         Ok(Chunk::absent(length, self.pages(leaf)))
     }
 
-    /// Bytes of a leaf's chunk, those in `range` at least, and where they begin.
+    /// Bytes of a leaf's chunk and where they begin: those at the beginning of `range` at least. They go to whoever asks.
     pub(super) async fn piece(&mut self, leaf: usize, range: Range<usize>) -> Result<(usize, Bytes)> {
         let start = Instant::now();
         let piece = self.fetch_piece(leaf, range).await;
@@ -189,9 +201,13 @@ impl Feed {
     async fn fetch_piece(&mut self, leaf: usize, range: Range<usize>) -> Result<(usize, Bytes)> {
         loop {
             if let Some(arrived) = self.open.arrived.get_mut(&leaf) {
-                let has = |(start, bytes): &(usize, Bytes)| *start <= range.start && range.end <= start + bytes.len();
+                let has = |(start, bytes): &(usize, Bytes)| (*start..start + bytes.len()).contains(&range.start);
                 if let Some(index) = arrived.iter().position(has) {
-                    return Ok(if self.open.keeps { arrived[index].clone() } else { arrived.swap_remove(index) });
+                    let piece = arrived.swap_remove(index);
+                    if let Some(kept) = &mut self.open.kept {
+                        kept.entry(leaf).or_default().push(piece.clone());
+                    }
+                    return Ok(piece);
                 }
             }
             let Some(mut request) = self.open.requests.pop_front() else { break };
@@ -215,7 +231,10 @@ impl Feed {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        Ok(self.piece(leaf, 0..length).await?.1)
+        match self.piece(leaf, 0..length).await?.1 {
+            bytes if bytes.len() == length => Ok(bytes),
+            bytes => Err(Error::corrupt(format!("a column chunk of {length} bytes of which {} came", bytes.len()))),
+        }
     }
 
     /// Gives up what is on its way for later row groups; whether that was anything.
@@ -237,11 +256,14 @@ impl Feed {
         let usual = if range.start > end { usual / 16 } else { usual };
         let wanted = range.start.saturating_add(usual);
         let pages = self.pages(leaf);
-        // Up to a border, so that no part of a page is read twice.
+        // Up to a border, so that no part of a page is read twice, and no page that nobody wants.
         let border = pages.as_ref().and_then(|pages| {
-            let fits = pages.partition_point(|page| page.offset <= wanted);
-            let last = pages[..fits].last().filter(|page| page.offset > range.start);
-            last.or(pages.get(fits)).map(|page| page.offset)
+            let first = pages.partition_point(|page| page.offset <= range.start);
+            let follows = |pair: &&[PageStart]| {
+                pair[1].offset <= wanted && selects(&self.open.selected, pair[0].row..pair[1].row)
+            };
+            let more = pages.get(first..)?.windows(2).take_while(follows).count();
+            pages.get(first + more).map(|page| page.offset)
         });
         let end = border.unwrap_or(wanted).max(range.end).min(length);
         self.open.ends.insert(leaf, end);

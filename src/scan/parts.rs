@@ -96,7 +96,7 @@ pub(super) fn split(
 }
 
 /// The ranges of rows that are selected.
-fn selected(rows: Option<&RowSelection>, num_rows: usize) -> Vec<Range<usize>> {
+pub(super) fn selected(rows: Option<&RowSelection>, num_rows: usize) -> Vec<Range<usize>> {
     let Some(rows) = rows else { return std::iter::once(0..num_rows).collect() };
     let mut row = 0_usize;
     let ranges = rows.iter().map(|selector| {
@@ -107,12 +107,17 @@ fn selected(rows: Option<&RowSelection>, num_rows: usize) -> Vec<Range<usize>> {
     ranges.filter(|range| !range.is_empty()).collect()
 }
 
+/// Whether any of `rows` is selected.
+pub(super) fn selects(selected: &[Range<usize>], rows: Range<usize>) -> bool {
+    let next = selected.partition_point(|range| range.end <= rows.start);
+    selected.get(next).is_some_and(|range| range.start < rows.end)
+}
+
 /// The slice and the bytes of each page that holds a selected row, and of the dictionary before them.
 fn wanted(pages: &[PageStart], selected: &[Range<usize>], slice_rows: usize) -> Vec<(usize, Range<usize>)> {
     let mut found: Vec<(usize, Range<usize>)> = Vec::new();
     for pair in pages.windows(2) {
-        let next = selected.partition_point(|range| range.end <= pair[0].row);
-        if selected.get(next).is_some_and(|range| range.start < pair[1].row) {
+        if selects(selected, pair[0].row..pair[1].row) {
             found.push((pair[0].row / slice_rows, pair[0].offset..pair[1].offset));
         }
     }
