@@ -38,6 +38,7 @@ impl RemoteStore {
     }
 
     /// Requests that are on their way.
+    #[allow(dead_code, reason = "the benches do not ask")]
     pub(crate) fn open_requests(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }

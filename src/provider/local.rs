@@ -105,7 +105,9 @@ impl Fetch for LocalFetch {
 
     fn piece_bytes(&self) -> Option<usize> {
         match self.source {
-            Source::File(..) => Some(PIECE_BYTES),
+            Source::File(..) => {
+                Some(std::env::var("MB_PIECE").ok().and_then(|x| x.parse().ok()).unwrap_or(PIECE_BYTES))
+            }
             // Whatever a column wants.
             Source::Map(_) => Some(usize::MAX),
         }

@@ -10,6 +10,9 @@ use super::chunks::{chunk_range, page_starts};
 use crate::error::{Error, Result};
 use crate::page::PageStart;
 
+/// Bytes of a row group below which it is not divided.
+const LEAST_BYTES: usize = 8 << 20;
+
 /// Bytes that are asked for at once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
@@ -59,7 +62,7 @@ pub(super) fn split(
     }
     let selected = selected(rows, num_rows);
     let bytes: u64 = columns.iter().map(|(_, chunk, _)| chunk.end - chunk.start).sum();
-    let slices = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil((read_ahead / 2).max(1 << 20)).max(1);
+    let slices = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil((read_ahead / 2).max(LEAST_BYTES)).max(1);
     let slice_rows = num_rows.div_ceil(slices).max(1);
     let mut parts: Vec<Part> = (0..slices).map(|_| Part::default()).collect();
     // In the order of the file, in which stores merge them.
