@@ -1,5 +1,5 @@
 //! The way of the bytes into the scan: TPC-H query 12 over local files beside `pread`, and over a store that is far away
-//! beside DataFusion's reader.
+//! beside DataFusion's reader; and a scan of all columns under memory pools.
 //!
 //! ```sh
 //! cargo bench --bench io                              # SF 1, delta, uncompressed
@@ -17,12 +17,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::object_store::ObjectStore;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use futures::StreamExt;
 use miniblock::{MiniblockOptions, SessionContextExt};
 use parquet::file::metadata::ParquetMetaDataReader;
 
@@ -70,8 +73,47 @@ fn main() -> Result<(), Error> {
         for latency in [0, 10, 50] {
             remote(&data, Duration::from_millis(latency), rounds.div_ceil(3)).await?;
         }
-        Ok(())
-    })
+        Ok::<_, Error>(())
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    for mebibytes in [1024, 256, 64, 16, 4] {
+        for whole in [true, false] {
+            runtime.block_on(in_pool(&data, mebibytes, whole))?;
+        }
+    }
+    Ok(())
+}
+
+/// Scans all columns of lineitem with two partitions under a pool of so many MiB, to its end or until it is dropped.
+async fn in_pool(data: &Path, mebibytes: usize, whole: bool) -> Result<(), Error> {
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(mebibytes << 20));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool)).build_arc()?;
+    let ctx = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(2), runtime);
+    let path = data.join("lineitem.parquet");
+    ctx.register_miniblock("lineitem", path.to_str().ok_or("a path that is no text")?, MiniblockOptions::new()).await?;
+    let mut batches = ctx.sql("SELECT * FROM lineitem").await?.execute_stream().await?;
+    let (mut rows, mut peak, mut outcome) = (0, 0, "all rows".to_string());
+    while let Some(batch) = batches.next().await {
+        match batch {
+            Ok(batch) => rows += batch.num_rows(),
+            Err(error) => outcome = error.to_string().lines().next().unwrap_or_default().to_string(),
+        }
+        peak = peak.max(pool.reserved());
+        if !whole && rows > 100_000 {
+            outcome = "dropped".to_string();
+            break;
+        }
+    }
+    drop(batches);
+    for _ in 0..1000 {
+        // What is dropped ends when its turn comes.
+        if pool.reserved() == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    println!("memory pool-{mebibytes}MiB rows {rows} peak {peak} left {}: {outcome}", pool.reserved());
+    Ok(())
 }
 
 /// Has the TPC-H runner write the files.
