@@ -20,8 +20,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
-use crate::files::{metric, output_rows, scan, scratch};
-use crate::oracle::{How, Settings, compare, config, miniblock_session, oracle_session, run};
+use crate::files::{metric, output_rows, scan, scratch, write};
+use crate::oracle::{How, Settings, assert_same, compare, config, miniblock_session, oracle_session, run};
 use crate::store::RemoteStore;
 
 const ROWS: usize = 60_000;
@@ -288,6 +288,39 @@ async fn local_files_are_read_by_pages() {
     let (all, one) = (scan(&all.plan, "pages.parquet"), scan(&one.plan, "pages.parquet"));
     assert_eq!(output_rows(one), 1);
     assert!(metric(one, "bytes_scanned") * 10 < metric(all, "bytes_scanned"));
+}
+
+/// Pages that are decompressed on another thread, beside small ones, with NULLs and with a dictionary.
+#[tokio::test]
+async fn large_pages() {
+    let rows = 0..600_000_i64;
+    let mix = |row: i64| (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    let columns: [(&str, ArrayRef); 3] = [
+        ("id", Arc::new(Int64Array::from_iter_values(rows.clone()))),
+        ("n", Arc::new(rows.clone().map(|row| (row % 3 != 0).then(|| mix(row) as i64 % 1000)).collect::<Int64Array>())),
+        ("s", Arc::new(StringArray::from_iter_values(rows.map(|row| format!("{:020}", mix(row)))))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    for compression in [Compression::SNAPPY, Compression::ZSTD(ZstdLevel::default())] {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let properties = WriterProperties::builder()
+                .set_writer_version(version)
+                .set_compression(compression)
+                .set_encoding(Encoding::PLAIN)
+                .set_dictionary_enabled(false)
+                .set_column_dictionary_enabled("s".into(), true)
+                .set_dictionary_page_size_limit(64 << 20)
+                .set_data_page_size_limit(3 << 20)
+                .set_data_page_row_count_limit(usize::MAX)
+                .build();
+            let table = write("fetch", "large.parquet", &batch, properties);
+            for sql in
+                ["SELECT * FROM t", "SELECT s, n FROM t WHERE id % 1000 = 7", "SELECT n, s FROM t WHERE id > 550000"]
+            {
+                assert_same(Settings::default(), std::slice::from_ref(&table), sql).await;
+            }
+        }
+    }
 }
 
 /// A file that is not what it was when it was listed.

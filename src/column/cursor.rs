@@ -9,7 +9,10 @@ use super::values::{Encodings, Values};
 use super::window::{Rows, Window};
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
-use crate::page::{PageBuffer, PageKind, PageReader};
+use crate::page::{LargePage, PageBuffer, PageKind, PageReader};
+
+/// Bytes after which a page is large: some milliseconds of decompression, in which a thread serves nobody else.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// Data pages that a cursor has passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,12 +89,26 @@ impl<E: Encodings> Cursor<E> {
 
     /// Bytes of the chunk that have to be there before `rows` more rows can be read once `skip` are passed.
     pub(crate) fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>> {
+        let (skip, rows) = self.beyond_page(skip, rows)?;
+        self.pages.as_ref()?.missing(skip, rows, self.continues)
+    }
+
+    /// The next page that has to be decompressed before `rows` more rows can be read once `skip` are passed, if it is large.
+    pub(crate) fn large_page(&mut self, skip: usize, rows: usize) -> Option<LargePage> {
+        let (skip, rows) = self.beyond_page(skip, rows)?;
+        self.pages.as_ref()?.large_page(skip, rows, self.continues, LARGE_PAGE, &mut self.page)
+    }
+
+    /// Takes a page that was decompressed.
+    pub(crate) fn supply_page(&mut self, page: LargePage) {
+        self.page.supply(page);
+    }
+
+    /// How many rows after the present page are passed and then read, if any are read.
+    fn beyond_page(&self, skip: usize, rows: usize) -> Option<(usize, usize)> {
         let passed = self.owed_rows + skip;
-        if passed + rows <= self.left {
-            return None;
-        }
-        let beyond = (passed + rows - self.left).min(rows);
-        self.pages.as_ref()?.missing(passed.saturating_sub(self.left), beyond, self.continues)
+        let beyond = (passed + rows).checked_sub(self.left).filter(|beyond| *beyond > 0)?;
+        Some((passed.saturating_sub(self.left), beyond.min(rows)))
     }
 
     /// Takes the bytes of the chunk at `offset`.

@@ -23,7 +23,7 @@ use arrow::array::ArrayRef;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::page::PageReader;
+use crate::page::{LargePage, PageReader};
 use crate::predicate::{Matches, Selection};
 
 mod array;
@@ -67,6 +67,13 @@ pub(crate) trait Column: Send {
 
     /// Takes the bytes of the chunk at `offset`.
     fn supply(&mut self, offset: usize, bytes: Bytes);
+
+    /// The next page that has to be decompressed before `rows` more rows can be read once `skip` are passed, if it is large
+    /// and was not supplied. Reading decompresses it where nobody else has.
+    fn large_page(&mut self, skip: usize, rows: usize) -> Option<LargePage>;
+
+    /// Takes a page that was decompressed.
+    fn supply_page(&mut self, page: LargePage);
 
     /// Reads the next `rows` rows (at most a window) into the window.
     ///

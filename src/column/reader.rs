@@ -18,7 +18,7 @@ use super::window::{Rows, Window};
 use super::{Column, ColumnKind, Domain, Integers, PageCounts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, kernels};
-use crate::page::{Limits, PageReader};
+use crate::page::{LargePage, Limits, PageReader};
 use crate::predicate::{Matches, Selection, ValueSet, WINDOW_ROWS};
 
 /// Opens a column; it has no chunk yet. What it decodes stays within `limits`.
@@ -214,6 +214,14 @@ where
 
     fn supply(&mut self, offset: usize, bytes: Bytes) {
         self.cursor.supply(offset, bytes);
+    }
+
+    fn large_page(&mut self, skip: usize, rows: usize) -> Option<LargePage> {
+        self.cursor.large_page(skip, rows)
+    }
+
+    fn supply_page(&mut self, page: LargePage) {
+        self.cursor.supply_page(page);
     }
 
     fn read_window(&mut self, rows: usize) -> Result<()> {

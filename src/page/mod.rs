@@ -19,4 +19,4 @@ pub use compression::{Codec, Decompressor};
 pub use footer::{check_footer, check_index};
 pub use header::{Encoding, PageHeader, PageKind, parse};
 pub use limits::Limits;
-pub use reader::{PageBuffer, PageReader, check_headers};
+pub use reader::{LargePage, PageBuffer, PageReader, check_headers};

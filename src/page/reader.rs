@@ -104,16 +104,71 @@ impl PageReader {
     /// Which bytes of the chunk have to be there before `rows` more rows can be read once `skip` are passed, as far as can
     /// be told from what is there: when they have been supplied, more may be missing. `load_all`: pages are loaded even if
     /// all their rows are passed.
-    pub fn missing(&self, mut skip: usize, mut rows: usize, load_all: bool) -> Option<Range<usize>> {
+    pub fn missing(&self, skip: usize, rows: usize, load_all: bool) -> Option<Range<usize>> {
         /// Bytes in which most headers end.
         const HEADER: usize = 256;
         if self.chunk.is_whole() {
             return None;
         }
+        self.look_ahead(skip, rows, load_all, |position, header| match header {
+            Ok((_, body)) => (position + self.chunk.peek(position).len() < body.end).then_some(position..body.end),
+            // Cut short, or corrupt: then it will be said when the page is read.
+            Err(_) => {
+                let rest = self.chunk.peek(position).len();
+                let end = position.saturating_add(HEADER.max(2 * rest)).min(self.chunk.len());
+                (position + rest < end).then_some(position..end)
+            }
+        })
+    }
+
+    /// The next page that is loaded on the way to `rows` rows after the next `skip`, if it takes long to decompress, that is,
+    /// has `least` bytes after it, and `buffer` has not got it: for another thread.
+    pub fn large_page(
+        &self,
+        skip: usize,
+        rows: usize,
+        load_all: bool,
+        least: usize,
+        buffer: &mut PageBuffer,
+    ) -> Option<LargePage> {
+        if self.codec == Codec::Uncompressed {
+            return None;
+        }
+        let found = self.look_ahead(skip, rows, load_all, |_, header| {
+            let (header, body) = header.ok()?;
+            let skipped = match header.kind {
+                PageKind::DataV2 { is_compressed: false, .. } => return None,
+                PageKind::DataV2 { definition_levels_len, repetition_levels_len, .. } => {
+                    definition_levels_len.checked_add(repetition_levels_len)?
+                }
+                _ => 0,
+            };
+            let uncompressed_size = header.uncompressed_size.checked_sub(skipped).filter(|size| *size >= least)?;
+            let compressed = self.chunk.rest(body.start);
+            (body.len() <= compressed.len() && skipped <= body.len() && !buffer.has(body.start)).then(|| LargePage {
+                body: body.start,
+                compressed: compressed.slice(skipped..body.len()),
+                uncompressed_size,
+                codec: self.codec,
+                limits: self.limits,
+                bytes: Vec::new(),
+            })
+        });
+        found.map(|page| LargePage { bytes: std::mem::take(&mut buffer.ahead.1), ..page })
+    }
+
+    /// Calls `visit` with each page, as far as it is there, that is loaded on the way to `rows` rows after the next `skip`;
+    /// the first that it finds something about.
+    fn look_ahead<T>(
+        &self,
+        mut skip: usize,
+        mut rows: usize,
+        load_all: bool,
+        mut visit: impl FnMut(usize, Result<(PageHeader, Range<usize>)>) -> Option<T>,
+    ) -> Option<T> {
         let (mut position, mut remaining) = (self.position, self.remaining);
         while remaining > 0 && rows > 0 {
             let rest = self.chunk.peek(position);
-            let there = position + rest.len();
             if rest.is_empty()
                 && !load_all
                 && let Some((passed, next)) = self.chunk.indexed_page(position)
@@ -124,18 +179,17 @@ impl PageReader {
                 position = next;
                 continue;
             }
-            let Ok((header, body)) = page_at(rest, position, self.chunk.len(), remaining) else {
-                // Cut short, or corrupt: then it will be said when the page is read.
-                let end = (position + HEADER).max(there + rest.len()).min(self.chunk.len());
-                return (there < end).then_some(position..end);
+            let (header, body) = match page_at(rest, position, self.chunk.len(), remaining) {
+                Ok(page) => page,
+                Err(error) => return visit(position, Err(error)),
             };
             let passed = header.data_values();
-            let is_read = match passed {
+            let is_loaded = match passed {
                 Some(passed) => load_all || passed > skip,
                 None => header.kind != PageKind::Other,
             };
-            if is_read && there < body.end {
-                return Some(position..body.end);
+            if is_loaded && let Some(found) = visit(position, Ok((header, body.clone()))) {
+                return Some(found);
             }
             let passed = passed.unwrap_or(0);
             rows = rows.saturating_sub(passed.saturating_sub(skip));
@@ -215,7 +269,7 @@ impl PageReader {
         if rest.len() < body.len() {
             return Err(Error::corrupt(format!("page of {} bytes of which {} are there", body.len(), rest.len())));
         }
-        let body = rest.slice(..body.len());
+        let (start, body) = (body.start, rest.slice(..body.len()));
         if self.verify_crc
             && let Some(expected) = header.crc
         {
@@ -227,7 +281,7 @@ impl PageReader {
         }
         match header.kind {
             PageKind::DataV1 { num_values, encoding, definition_level_encoding } => {
-                self.fill(buffer, body, header.uncompressed_size, self.codec)?;
+                self.fill(buffer, start, body, header.uncompressed_size, self.codec)?;
                 buffer.num_values = num_values;
                 buffer.encoding = encoding;
                 if self.max_definition_level > 0 && num_values > 0 {
@@ -249,7 +303,7 @@ impl PageReader {
                 // `check` made sure that both are there.
                 let levels_len = repetition_levels_len + definition_levels_len;
                 let codec = if is_compressed { self.codec } else { Codec::Uncompressed };
-                self.fill(buffer, body.slice(levels_len..), header.uncompressed_size - levels_len, codec)?;
+                self.fill(buffer, start, body.slice(levels_len..), header.uncompressed_size - levels_len, codec)?;
                 buffer.num_values = num_values;
                 buffer.num_nulls = Some(num_nulls);
                 buffer.encoding = encoding;
@@ -258,7 +312,7 @@ impl PageReader {
                 }
             }
             PageKind::Dictionary { num_values, encoding } => {
-                self.fill(buffer, body, header.uncompressed_size, self.codec)?;
+                self.fill(buffer, start, body, header.uncompressed_size, self.codec)?;
                 buffer.num_values = num_values;
                 buffer.encoding = encoding;
             }
@@ -270,8 +324,16 @@ impl PageReader {
         Ok(())
     }
 
-    /// Makes `body` the values of `buffer`: by reference where it is stored as it is, else decompressed.
-    fn fill(&self, buffer: &mut PageBuffer, body: Bytes, uncompressed_size: usize, codec: Codec) -> Result<()> {
+    /// Makes `body` the values of `buffer`: by reference where it is stored as it is, else decompressed, unless that was done
+    /// for the page whose body is at `start`.
+    fn fill(
+        &self,
+        buffer: &mut PageBuffer,
+        start: usize,
+        body: Bytes,
+        uncompressed_size: usize,
+        codec: Codec,
+    ) -> Result<()> {
         if codec == Codec::Uncompressed {
             if body.len() != uncompressed_size {
                 return Err(Error::corrupt(format!(
@@ -282,7 +344,12 @@ impl PageReader {
             buffer.values = Source::Stored(body);
             return Ok(());
         }
-        buffer.decompressor.decompress(codec, &body, uncompressed_size, self.limits, &mut buffer.decompressed)?;
+        if buffer.has(start) && buffer.ahead.1.len() == uncompressed_size {
+            std::mem::swap(&mut buffer.decompressed, &mut buffer.ahead.1);
+            buffer.ahead.0 = None;
+        } else {
+            buffer.decompressor.decompress(codec, &body, uncompressed_size, self.limits, &mut buffer.decompressed)?;
+        }
         buffer.values = Source::Decompressed(0..uncompressed_size);
         Ok(())
     }
@@ -367,6 +434,8 @@ pub fn check_headers(chunk: &[u8], codec: Codec, num_values: u64, limits: &Limit
 pub struct PageBuffer {
     decompressor: Decompressor,
     decompressed: Vec<u8>,
+    /// Where the body of a page is that was decompressed ahead, and what became of it; or memory for the next.
+    ahead: (Option<usize>, Vec<u8>),
     levels: Source,
     values: Source,
     encoding: Encoding,
@@ -374,6 +443,31 @@ pub struct PageBuffer {
     num_nulls: Option<usize>,
     has_levels: bool,
     uniform: Option<bool>,
+}
+
+/// A page that is decompressed before it is loaded.
+#[derive(Debug)]
+pub struct LargePage {
+    /// Where its body is in the chunk.
+    body: usize,
+    compressed: Bytes,
+    uncompressed_size: usize,
+    codec: Codec,
+    limits: Limits,
+    bytes: Vec<u8>,
+}
+
+impl LargePage {
+    /// Decompresses it.
+    ///
+    /// # Errors
+    /// As [`PageReader::load`].
+    pub fn decompress(mut self) -> Result<Self> {
+        let mut decompressor = Decompressor::default();
+        let (size, limits) = (self.uncompressed_size, self.limits);
+        decompressor.decompress(self.codec, &self.compressed, size, limits, &mut self.bytes)?;
+        Ok(self)
+    }
 }
 
 /// Where a part of a page is.
@@ -394,11 +488,22 @@ impl Default for Source {
 impl PageBuffer {
     /// Bytes of memory that the buffer has taken.
     pub fn memory(&self) -> usize {
-        self.decompressed.capacity()
+        self.decompressed.capacity() + self.ahead.1.capacity()
+    }
+
+    /// Whether the page whose body is at `body` was decompressed ahead.
+    fn has(&self, body: usize) -> bool {
+        self.ahead.0 == Some(body)
+    }
+
+    /// Takes a page that was decompressed ahead.
+    pub fn supply(&mut self, page: LargePage) {
+        self.ahead = (Some(page.body), page.bytes);
     }
 
     /// Lets go of the column chunk that the page lies in; its buffer stays.
     pub(crate) fn release(&mut self) {
+        self.ahead.0 = None;
         self.levels = Source::default();
         self.values = Source::default();
     }

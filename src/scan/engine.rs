@@ -70,12 +70,20 @@ impl ScanColumn {
         self.reader.append(selection)
     }
 
-    /// Has the bytes there that `rows` more rows need once `skip` are passed.
+    /// Has the bytes there that `rows` more rows need once `skip` are passed, and the first large page of them decompressed,
+    /// which does not hold up others on this thread.
     async fn prepare(&mut self, skip: usize, rows: usize, feed: &mut Feed) -> Result<()> {
         while let Some(range) = self.reader.missing(skip, rows) {
             let piece = feed.piece(self.kind.leaf, range).await;
             let (offset, bytes) = piece.map_err(|error| error.at_column(&self.kind.path))?;
             self.reader.supply(offset, bytes);
+        }
+        if let Some(page) = self.reader.large_page(skip, rows) {
+            let decompressed = tokio::task::spawn_blocking(|| page.decompress()).await.map_err(Error::external)?;
+            // What is wrong with it is said when it is read.
+            if let Ok(page) = decompressed {
+                self.reader.supply_page(page);
+            }
         }
         Ok(())
     }
