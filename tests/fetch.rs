@@ -173,6 +173,26 @@ async fn row_groups_are_fetched_ahead() {
     assert!(waits[0] >= groups * 50 && waits[1] >= 50 && waits[1] + (groups - 3) * 50 < waits[0], "{waits:?}");
 }
 
+/// Of a column that few rows are wanted of, pages are asked for one by one where bytes cost more than requests.
+#[tokio::test]
+async fn pages_one_by_one_where_that_pays() {
+    let memory = InMemory::new();
+    memory.put(&"t.parquet".into(), file(Compression::SNAPPY).into()).await.unwrap();
+    // A megabyte a second.
+    let store = RemoteStore::slow(Arc::new(memory), Duration::from_millis(2), 1000);
+    let sql = "SELECT text FROM t WHERE id % 30000 = 15";
+    let oracle = theirs(&store).await;
+    store.take_counts();
+    let expected = run(&oracle, sql).await.unwrap();
+    let (_, their_bytes) = store.take_counts();
+    let ctx = ours(&store, MiniblockOptions::new().with_read_ahead_bytes(0)).await;
+    store.take_counts();
+    let found = run(&ctx, sql).await.unwrap();
+    let (requests, bytes) = store.take_counts();
+    compare(&expected, &found, How::AnyOrder).unwrap();
+    assert!(bytes * 2 < their_bytes, "{bytes} bytes in {requests} requests, {their_bytes} by DataFusion");
+}
+
 #[tokio::test]
 async fn what_is_dropped_is_cancelled() {
     let store = remote(Duration::from_millis(50)).await;

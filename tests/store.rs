@@ -19,6 +19,8 @@ use futures::stream::{self, BoxStream};
 pub(crate) struct RemoteStore {
     inner: Arc<dyn ObjectStore>,
     latency: Duration,
+    /// That each byte takes besides.
+    nanos_per_byte: u64,
     requests: AtomicUsize,
     bytes: AtomicUsize,
     /// Requests that are on their way.
@@ -28,8 +30,13 @@ pub(crate) struct RemoteStore {
 impl RemoteStore {
     /// `inner`, with `latency` before each request.
     pub(crate) fn new(inner: Arc<dyn ObjectStore>, latency: Duration) -> Arc<Self> {
+        Self::slow(inner, latency, 0)
+    }
+
+    /// As [`Self::new`], and so many nanoseconds for each byte.
+    pub(crate) fn slow(inner: Arc<dyn ObjectStore>, latency: Duration, nanos_per_byte: u64) -> Arc<Self> {
         let zero = AtomicUsize::default;
-        Arc::new(Self { inner, latency, requests: zero(), bytes: zero(), open: Arc::default() })
+        Arc::new(Self { inner, latency, nanos_per_byte, requests: zero(), bytes: zero(), open: Arc::default() })
     }
 
     /// Requests and bytes since the last call.
@@ -73,6 +80,9 @@ impl ObjectStore for RemoteStore {
         let (meta, range, attributes) = (result.meta.clone(), result.range.clone(), result.attributes.clone());
         let bytes = if head { Bytes::new() } else { result.bytes().await? };
         self.bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        if self.nanos_per_byte > 0 {
+            tokio::time::sleep(Duration::from_nanos(bytes.len() as u64 * self.nanos_per_byte)).await;
+        }
         drop(open);
         // No file, which a store that is far away could not offer.
         let payload = GetResultPayload::Stream(stream::once(async move { Ok(bytes) }).boxed());

@@ -212,6 +212,13 @@ impl Engine {
         self.columns.iter().filter(|column| !column.kind.continues).map(|column| column.kind.leaf).collect()
     }
 
+    /// Those of them that no predicate reads.
+    pub(super) fn projected_leaves(&self) -> Vec<usize> {
+        let filtered: Vec<usize> = self.predicates.iter().flat_map(Predicate::columns).collect();
+        let others = self.columns.iter().filter(|column| !filtered.contains(&column.root));
+        others.map(|column| column.kind.leaf).collect()
+    }
+
     /// The leaf columns of which no page can be passed over unread.
     pub(super) fn whole_leaves(&self) -> Vec<usize> {
         let own = self.columns.iter().filter(|column| column.kind.continues).map(|column| column.kind.leaf);
@@ -491,14 +498,17 @@ impl Engine {
         self.columns.iter().map(|column| (&column.kind.path, column.reader.memory()))
     }
 
+    /// Pages so far, by leaf columns.
+    pub(super) fn page_counts_of_leaves(&self) -> impl Iterator<Item = (usize, PageCounts)> {
+        self.columns.iter().map(|column| (column.kind.leaf, column.reader.page_counts()))
+    }
+
     /// Pages so far, over all columns.
     pub(super) fn page_counts(&self) -> PageCounts {
-        self.columns.iter().map(|column| column.reader.page_counts()).fold(PageCounts::default(), |sum, counts| {
-            PageCounts {
-                read: sum.read + counts.read,
-                skipped: sum.skipped + counts.skipped,
-                bytes: sum.bytes + counts.bytes,
-            }
+        self.page_counts_of_leaves().fold(PageCounts::default(), |sum, (_, counts)| PageCounts {
+            read: sum.read + counts.read,
+            skipped: sum.skipped + counts.skipped,
+            bytes: sum.bytes + counts.bytes,
         })
     }
 }

@@ -9,8 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use super::chunks::{check_counts, chunk_range, column_path, page_starts};
 use super::memory::{Budget, Reserved};
 use super::parts::{Extent, Part, selected, selects, split};
+use super::traffic::{ChunkSize, Traffic};
 use super::{Admission, Counters, Fetch, Gate, RowGroup};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, PageStart};
@@ -47,8 +48,10 @@ pub(super) struct Feed {
     pub(super) read_ahead: usize,
     /// Whether rows beyond the row group that is read may never be wanted.
     pub(super) may_end_early: bool,
-    /// Leaves that are read here.
+    /// Leaves that are read page by page.
     pub(super) leaves: Vec<usize>,
+    /// Those of them that no predicate reads.
+    pub(super) projected: Vec<usize>,
     /// Leaves whose chunks are wanted whole.
     pub(super) whole: Vec<usize>,
     pub(super) counters: Arc<Counters>,
@@ -58,6 +61,7 @@ pub(super) struct Feed {
     pub(super) planned: VecDeque<Planned>,
     pub(super) open: Open,
     pub(super) held: Arc<AtomicUsize>,
+    pub(super) traffic: Arc<Mutex<Traffic>>,
 }
 
 /// A row group whose requests are known.
@@ -163,6 +167,12 @@ impl Feed {
     /// The row group that is read, or was looked at last.
     pub(super) fn row_group(&self) -> usize {
         self.open.row_group
+    }
+
+    /// Learns how many pages of a leaf were read by the end of the row group.
+    pub(super) fn note_pages(&mut self, leaf: usize, read: usize) {
+        let pages = self.pages(leaf).map_or(0, |pages| pages.len() - 1);
+        lock(&self.traffic).pages(leaf, read, pages);
     }
 
     /// Lets the bytes of the row group go.
@@ -336,9 +346,11 @@ impl Feed {
         let share = Arc::new(Share { bytes, held: Arc::clone(&self.held), _reserved: reserved });
         let ranges: Vec<Range<u64>> = part.extents.iter().map(|extent| extent.range.clone()).collect();
         let fetched = self.fetch.fetch(ranges.clone());
-        let counters = Arc::clone(&self.counters);
+        let (counters, traffic) = (Arc::clone(&self.counters), Arc::clone(&self.traffic));
         Ok(Task(tokio::spawn(async move {
+            let start = Instant::now();
             let pieces = checked(&ranges, fetched.await?)?;
+            lock(&traffic).request(bytes, start.elapsed());
             counters.bytes_fetched.add(bytes);
             let held = |bytes| Bytes::from_owner(Held { bytes, _share: Arc::clone(&share) });
             Ok(pieces.into_iter().map(held).collect())
@@ -386,7 +398,18 @@ impl Feed {
         } else {
             let index = self.metadata.offset_index().and_then(|pages| pages.get(index));
             let rows = self.row_groups.front().and_then(|row_group| row_group.rows.as_ref());
-            split(metadata, index, rows, &self.leaves, &self.whole, self.read_ahead, self.file_size)?
+            let waits = |leaf: &usize| {
+                let (true, Some(pages)) = (self.projected.contains(leaf), index.and_then(|index| index.get(*leaf)))
+                else {
+                    return false;
+                };
+                let column = metadata.column(*leaf);
+                let bytes = usize::try_from(column.compressed_size()).unwrap_or_default();
+                let pages = pages.page_locations().len() + usize::from(column.dictionary_page_offset().is_some());
+                lock(&self.traffic).pays_to_wait(ChunkSize { leaf: *leaf, bytes, pages })
+            };
+            let leaves: Vec<usize> = self.leaves.iter().copied().filter(|leaf| !waits(leaf)).collect();
+            split(metadata, index, rows, &leaves, &self.whole, self.read_ahead, self.file_size)?
         };
         let requests = parts.into_iter().map(|part| Request { part, task: None }).collect();
         if let Some(row_group) = self.row_groups.pop_front() {
@@ -409,6 +432,10 @@ impl Feed {
         });
         pages.clone()
     }
+}
+
+fn lock(traffic: &Mutex<Traffic>) -> MutexGuard<'_, Traffic> {
+    traffic.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `bytes` if they are what was asked for.

@@ -28,6 +28,7 @@ mod output;
 mod parts;
 mod residuals;
 mod stream;
+mod traffic;
 mod windows;
 
 pub(crate) use chunks::check_counts;

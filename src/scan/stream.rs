@@ -72,12 +72,14 @@ impl Driver {
             read_ahead: scan.read_ahead_bytes,
             may_end_early: scan.limit.is_some() && has_conditions,
             leaves: engine.leaves(),
+            projected: engine.projected_leaves(),
             whole: engine.whole_leaves(),
             counters: Arc::clone(&scan.counters),
             row_groups: scan.row_groups.into(),
             planned: VecDeque::new(),
             open: Open::default(),
             held: Arc::new(AtomicUsize::new(0)),
+            traffic: Arc::default(),
         };
         Ok(Self {
             file: scan.file,
@@ -137,6 +139,9 @@ impl Driver {
     }
 
     fn count_pages(&mut self) {
+        for (leaf, counts) in self.engine.page_counts_of_leaves() {
+            self.feed.note_pages(leaf, counts.read);
+        }
         let counts = self.engine.page_counts();
         self.counters.pages_read.add(counts.read - self.counted.read);
         self.counters.pages_skipped.add(counts.skipped - self.counted.skipped);
