@@ -12,7 +12,10 @@
 //! | `verdicts` | where verdicts go |
 //! | `rebased` | ranges of 64-bit values in 32 bits |
 //! | `portable` | the engines that the compiler vectorises |
+//! | `octets` | INT32 by what every x86-64 processor has |
 
+#[cfg(target_arch = "x86_64")]
+mod octets;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod portable;
@@ -25,6 +28,8 @@ mod stream;
 mod tests;
 mod verdicts;
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use octets::decode_octets;
 #[cfg(target_arch = "x86_64")]
 pub(super) use pairs::{Pair, PairEngine, Side, differences, feed_pairs};
 #[cfg(target_arch = "x86_64")]

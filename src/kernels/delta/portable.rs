@@ -1,5 +1,7 @@
 //! Units by the compiler: an instance for each width, which it vectorises.
 
+#[cfg(target_arch = "x86_64")]
+use super::octets::Octets;
 use super::{Batch, Engine, Shells, Store, UNIT, Units, Verdicts, Widths, shells};
 use crate::kernels::Lane;
 use crate::kernels::compare::in_range;
@@ -19,6 +21,9 @@ pub(in crate::kernels) struct Runs<T: 'static> {
     pub(in crate::kernels) sum: &'static [Sum],
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(in crate::kernels) const PORTABLE_I32: Shells<i32> = shells!(i32, Octets, PortableSum, PortableInRange);
+#[cfg(not(target_arch = "x86_64"))]
 pub(in crate::kernels) const PORTABLE_I32: Shells<i32> = shells!(i32, Portable, PortableSum, PortableInRange);
 pub(in crate::kernels) const PORTABLE_I64: Shells<i64> = shells!(i64, Portable, PortableSum, PortableInRange);
 
@@ -193,7 +198,7 @@ pub(in crate::kernels) fn decode<T: Lane, const W: usize>(
 
 /// Width 0: an arithmetic progression.
 #[inline(always)]
-fn progression<T: Lane>(step: T, last: T, out: &mut [T]) -> T {
+pub(super) fn progression<T: Lane>(step: T, last: T, out: &mut [T]) -> T {
     let mut next = last;
     for slot in out {
         next = next.add(step);
