@@ -267,7 +267,9 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     let start = blocks.position.saturating_sub(source.offset);
     let end = source.end.saturating_sub(source.offset);
     let first = *done;
-    let last = first + ((wanted - first) / (4 * UNITS)).min(blocks.deltas / (4 * UNITS * UNIT)) * (4 * UNITS);
+    // The last block is whole if there are deltas in each of its miniblocks.
+    let whole = (blocks.deltas + UNITS * UNIT - 1) / (4 * UNITS * UNIT);
+    let last = first + ((wanted - first) / (4 * UNITS)).min(whole) * (4 * UNITS);
     let mut run = Run { bytes: source.bytes, end, at: start, done: first, last };
     while let Some(class) = run.class::<E>() {
         // SAFETY: the caller's.
@@ -284,7 +286,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
         }
     }
     blocks.position += run.at - start;
-    blocks.deltas -= (run.done - first) * UNIT;
+    blocks.deltas = blocks.deltas.saturating_sub((run.done - first) * UNIT);
     *done = run.done;
 }
 
