@@ -115,23 +115,44 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
     wanted: usize,
     engine: &mut E,
 ) -> usize {
-    let mut tail = MaybeUninit::<[u8; TAIL + SLACK]>::uninit();
+    let mut tail = MaybeUninit::uninit();
+    // Early where it is known to be needed: loads would wait until the copy is in the cache.
+    let early = blocks.deltas.div_ceil(UNIT) <= wanted;
+    if early {
+        copy_tail(page, &mut tail);
+    }
     let mut source = Source { bytes: page, offset: 0, end: page.len().saturating_sub(SLACK) };
     let mut done = 0;
     loop {
         // SAFETY: the caller's.
         unsafe { walk(page, source, blocks, wanted, &mut done, engine) };
-        if done == wanted || source.end == page.len() {
+        if done == wanted || source.end == page.len() || page.len().saturating_sub(blocks.position) > TAIL {
             return done;
         }
-        let rest = page.get(blocks.position..).unwrap_or_default();
-        if rest.len() > TAIL {
-            return done;
+        if !early {
+            copy_tail(page, &mut tail);
         }
-        // Loads past the end of the page: its last bytes are copied.
-        let tail = tail.write([0; TAIL + SLACK]);
-        tail[..rest.len()].copy_from_slice(rest);
-        source = Source { bytes: tail, offset: blocks.position, end: page.len() };
+        // SAFETY: written, now or before.
+        let bytes = unsafe { tail.assume_init_ref() };
+        source = Source { bytes, offset: page.len().saturating_sub(TAIL), end: page.len() };
+    }
+}
+
+/// Copies the last bytes of a page, which loads go past.
+#[inline(always)]
+fn copy_tail(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+    #[cold]
+    fn copy_all(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+        tail.write([0; TAIL + SLACK])[..page.len()].copy_from_slice(page);
+    }
+    let Some(last) = page.last_chunk::<TAIL>() else { return copy_all(page, tail) };
+    let to = tail.as_mut_ptr().cast::<u8>();
+    // SAFETY: all of the tail is written, in pieces that are copied in place.
+    unsafe {
+        let half = TAIL / 2;
+        to.copy_from_nonoverlapping(last.as_ptr(), half);
+        to.add(half).copy_from_nonoverlapping(last.as_ptr().add(half), half);
+        to.add(TAIL).write_bytes(0, SLACK);
     }
 }
 

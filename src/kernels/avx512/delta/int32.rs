@@ -28,6 +28,8 @@ pub(super) const QUADS: usize = 1;
 pub(super) const HALVES: usize = 2;
 pub(super) const PAIRS: usize = 3;
 pub(super) const NATURAL: usize = 4;
+/// Of a block of four miniblocks of 32 bits.
+pub(super) const WORDS: usize = 5;
 
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
@@ -229,11 +231,34 @@ impl<S: Sink> Int32<S> {
         unsafe {
             for half in 0..2 {
                 let deltas = unpack_16::<true>(packed, at + 2 * width * half, width);
-                let deltas = _mm512_add_epi32(deltas, min_delta[0]);
-                let values = _mm512_add_epi32(self.c.scan.sums(deltas), self.carry);
-                self.carry = self.c.scan.carry(values);
-                self.sink.sixteen(unit, half, values);
+                self.sixteen(_mm512_add_epi32(deltas, min_delta[0]), unit, half);
             }
+        }
+    }
+
+    /// Width 32: nothing is to be unpacked.
+    ///
+    /// # Safety
+    /// 128 bytes from `at` on lie in `packed`.
+    #[inline(always)]
+    unsafe fn words(&mut self, packed: &[u8], at: usize, min_delta: &[__m512i; 4], unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            for half in 0..2 {
+                let deltas = _mm512_add_epi32(load(packed, at + 64 * half), min_delta[0]);
+                self.sixteen(deltas, unit, half);
+            }
+        }
+    }
+
+    /// Half of a unit.
+    #[inline(always)]
+    unsafe fn sixteen(&mut self, deltas: __m512i, unit: usize, half: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let values = _mm512_add_epi32(self.c.scan.sums(deltas), self.carry);
+            self.carry = self.c.scan.carry(values);
+            self.sink.sixteen(unit, half, values);
         }
     }
 
@@ -260,7 +285,7 @@ impl<S: Sink> Int32<S> {
 impl<S: Sink> Engine for Int32<S> {
     const MAX_WIDTH: u32 = 32;
     const MAX_UNITS: usize = S::MAX_UNITS;
-    const CLASSES: usize = 5;
+    const CLASSES: usize = 6;
 
     #[inline(always)]
     fn class(widths: Widths) -> usize {
@@ -272,6 +297,8 @@ impl<S: Sink> Engine for Int32<S> {
             }
         } else if widths.fit(25) {
             PAIRS
+        } else if widths == Widths(0x2020_2020) {
+            WORDS
         } else {
             NATURAL
         }
@@ -299,6 +326,7 @@ impl<S: Sink> Engine for Int32<S> {
                 PAIRS => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<false>(
                     self, packed, at, width, multiples, unit
                 )),
+                WORDS => each_unit!(batch, |at, width, unit| Self::words(self, packed, at, multiples, unit)),
                 // Nothing is stored in order.
                 _ if !S::DEALT => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<true>(
                     self, packed, at, width, multiples, unit
