@@ -117,7 +117,7 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
 ) -> usize {
     let mut tail = MaybeUninit::uninit();
     // Early where it is known to be needed: loads would wait until the copy is in the cache.
-    let early = blocks.deltas.div_ceil(UNIT) <= wanted;
+    let early = !E::IS_SHORT && blocks.deltas.div_ceil(UNIT) <= wanted;
     if early {
         copy_tail(page, &mut tail);
     }
@@ -130,12 +130,17 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
             return done;
         }
         if !early {
-            copy_tail(page, &mut tail);
+            copy_tail_late(page, &mut tail);
         }
         // SAFETY: written, now or before.
         let bytes = unsafe { tail.assume_init_ref() };
         source = Source { bytes, offset: page.len().saturating_sub(TAIL), end: page.len() };
     }
+}
+
+#[cold]
+fn copy_tail_late(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+    copy_tail(page, tail);
 }
 
 /// Copies the last bytes of a page, which loads go past.
@@ -368,7 +373,7 @@ impl Run<'_> {
                 unsafe { engine.batch::<CLASS>(bytes, batch) };
                 at = header.end + len;
                 done += 4 * UNITS;
-                if done == last {
+                if done >= last {
                     break 'widths;
                 }
                 next = read(at);
