@@ -138,6 +138,7 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
     }
 }
 
+/// Out of the way of the loops.
 #[cold]
 fn copy_tail_late(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
     copy_tail(page, tail);
@@ -150,9 +151,11 @@ fn copy_tail(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
     fn copy_all(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
         tail.write([0; TAIL + SLACK])[..page.len()].copy_from_slice(page);
     }
+    const { assert!(TAIL.is_multiple_of(2), "half and half") };
     let Some(last) = page.last_chunk::<TAIL>() else { return copy_all(page, tail) };
     let to = tail.as_mut_ptr().cast::<u8>();
-    // SAFETY: all of the tail is written, in pieces that are copied in place.
+    // Of sizes that are copied in place: a call would take the registers of the engine.
+    // SAFETY: all of the tail is written.
     unsafe {
         let half = TAIL / 2;
         to.copy_from_nonoverlapping(last.as_ptr(), half);
@@ -294,7 +297,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     let end = source.end.saturating_sub(source.offset);
     let first = *done;
     // The last block is whole if there are deltas in each of its miniblocks.
-    let whole = (blocks.deltas + UNITS * UNIT - 1) / (4 * UNITS * UNIT);
+    let whole = blocks.deltas.saturating_add(UNITS * UNIT - 1) / (4 * UNITS * UNIT);
     let last = first + ((wanted - first) / (4 * UNITS)).min(whole) * (4 * UNITS);
     let mut run = Run { bytes: source.bytes, end, at: start, done: first, last };
     while let Some(class) = run.class::<E>() {

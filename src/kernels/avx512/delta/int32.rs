@@ -31,6 +31,9 @@ pub(super) const NATURAL: usize = 4;
 /// Of a block of four miniblocks of 32 bits.
 pub(super) const WORDS: usize = 5;
 
+/// Of such a block.
+pub(super) const WORD_WIDTHS: Widths = Widths(0x2020_2020);
+
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
     pub(super) c: Constants,
@@ -126,6 +129,13 @@ impl<S: Sink> Int32<S> {
         unsafe { Self { c: Constants::new(), q: Quads::new(), carry: _mm512_set1_epi32(last), sink } }
     }
 
+    /// Another one, which shares what units need.
+    #[inline(always)]
+    pub(super) unsafe fn beside(&self, last: i32, sink: S) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe { Self { c: self.c, q: self.q, carry: _mm512_set1_epi32(last), sink } }
+    }
+
     #[inline(always)]
     pub(super) unsafe fn set_last(&mut self, last: i32) {
         // SAFETY: the features are the caller's.
@@ -205,7 +215,7 @@ impl<S: Sink> Int32<S> {
     /// # Safety
     /// As [`unpack_evens_and_odds`].
     #[inline(always)]
-    unsafe fn evens_and_odds<const STRADDLING: bool>(
+    pub(super) unsafe fn evens_and_odds<const STRADDLING: bool>(
         &mut self,
         packed: &[u8],
         at: usize,
@@ -217,6 +227,23 @@ impl<S: Sink> Int32<S> {
         unsafe {
             let (even, odd) = unpack_evens_and_odds::<STRADDLING>(packed, at, width, self.c.upper);
             let (even, odd) = (_mm512_add_epi32(even, min_delta[0]), _mm512_add_epi32(odd, min_delta[0]));
+            self.pairs(_mm512_add_epi32(even, odd), odd, unit);
+        }
+    }
+
+    /// Width 32, in pairs.
+    ///
+    /// # Safety
+    /// 128 bytes from `at` on lie in `packed`.
+    #[inline(always)]
+    pub(super) unsafe fn pairs_of_words(&mut self, packed: &[u8], at: usize, min_delta: __m512i, unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let evens = constant(&const { lanes!(u32, |i| 2 * i) });
+            let odds = constant(&const { lanes!(u32, |i| 2 * i + 1) });
+            let (first, second) = (load(packed, at), load(packed, at + 64));
+            let even = _mm512_add_epi32(_mm512_permutex2var_epi32(first, evens, second), min_delta);
+            let odd = _mm512_add_epi32(_mm512_permutex2var_epi32(first, odds, second), min_delta);
             self.pairs(_mm512_add_epi32(even, odd), odd, unit);
         }
     }
@@ -297,7 +324,7 @@ impl<S: Sink> Engine for Int32<S> {
             }
         } else if widths.fit(25) {
             PAIRS
-        } else if widths == Widths(0x2020_2020) {
+        } else if widths == WORD_WIDTHS {
             WORDS
         } else {
             NATURAL
