@@ -2,6 +2,8 @@
 //!
 //! The bodies are `#[inline(always)]` and name no features, so each takes on those of the shell that it is inlined into.
 
+#[cfg(target_arch = "x86_64")]
+use super::delta::decode_octets;
 use super::delta::{self, Runs, decode, sum};
 use super::tools;
 use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value};
@@ -129,6 +131,9 @@ macro_rules! table {
 }
 
 /// Instances for all widths, without features: of the portable kernels, and of what others leave to them.
+#[cfg(target_arch = "x86_64")]
+pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode_octets), sum: up_to_64!(sum) };
+#[cfg(not(target_arch = "x86_64"))]
 pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode, i32), sum: up_to_64!(sum) };
 pub(super) static RUNS_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), sum: up_to_64!(sum) };
 

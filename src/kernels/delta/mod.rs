@@ -12,7 +12,10 @@
 //! | `verdicts` | where verdicts go |
 //! | `rebased` | ranges of 64-bit values in 32 bits |
 //! | `portable` | the engines that the compiler vectorises |
+//! | `octets` | INT32 by what every x86-64 processor has |
 
+#[cfg(target_arch = "x86_64")]
+mod octets;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod portable;
@@ -26,7 +29,9 @@ mod tests;
 mod verdicts;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use pairs::{Pair, PairEngine, Side, differences, feed_pairs};
+pub(super) use octets::decode_octets;
+#[cfg(target_arch = "x86_64")]
+pub(super) use pairs::{Pair, PairEngine, Side, differences, each_unit_of_pair, feed_pairs};
 #[cfg(target_arch = "x86_64")]
 pub(super) use portable::decode_runs;
 pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
@@ -115,6 +120,13 @@ impl Widths {
     pub(super) fn largest(self) -> usize {
         let [a, b, c, d] = self.0.to_le_bytes();
         a.max(b).max(c.max(d)).into()
+    }
+
+    /// The sum of widths that are less than 64.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn sum_narrow(self) -> usize {
+        (self.0.wrapping_mul(0x101_0101) >> 24) as usize
     }
 
     #[inline(always)]

@@ -35,8 +35,8 @@ pub(in crate::kernels) trait PairEngine {
     unsafe fn pair<const UNITS: usize>(&mut self, pair: Pair<'_>) -> bool;
 }
 
-/// Feeds blocks of four miniblocks to `engine`, as long as both streams have them, of up to `wanted` units in all; returns how
-/// many units it was. Ends of pages are left.
+/// Feeds blocks of four miniblocks to `engine`, as long as both streams have them and it takes them, after `done` units and up
+/// to `wanted` in all; returns how many it was in all. Ends of pages are left.
 ///
 /// # Safety
 /// The processor has the features of the engine's instruction set.
@@ -44,6 +44,7 @@ pub(in crate::kernels) trait PairEngine {
 pub(in crate::kernels) unsafe fn feed_pairs<E: PairEngine>(
     pages: [&[u8]; 2],
     [left, right]: [&mut Blocks; 2],
+    done: usize,
     wanted: usize,
     engine: &mut E,
 ) -> usize {
@@ -51,14 +52,14 @@ pub(in crate::kernels) unsafe fn feed_pairs<E: PairEngine>(
         |blocks: &Blocks| blocks.left == 0 && blocks.widths == blocks.widths_end && blocks.miniblocks_per_block == 4;
     let values = left.values_per_miniblock;
     if !begins(left) || !begins(right) || right.values_per_miniblock != values {
-        return 0;
+        return done;
     }
     // SAFETY: the caller's.
     unsafe {
         match values {
-            32 => feed_blocks::<E, 1>(pages, [left, right], wanted, engine),
-            64 => feed_blocks::<E, 2>(pages, [left, right], wanted, engine),
-            _ => 0,
+            32 => feed_blocks::<E, 1>(pages, [left, right], done, wanted, engine),
+            64 => feed_blocks::<E, 2>(pages, [left, right], done, wanted, engine),
+            _ => done,
         }
     }
 }
@@ -69,28 +70,29 @@ pub(in crate::kernels) unsafe fn feed_pairs<E: PairEngine>(
 unsafe fn feed_blocks<E: PairEngine, const UNITS: usize>(
     [left_page, right_page]: [&[u8]; 2],
     [left, right]: [&mut Blocks; 2],
+    first: usize,
     wanted: usize,
     engine: &mut E,
 ) -> usize {
-    let last = (wanted / (4 * UNITS)).min(left.deltas.min(right.deltas) / (4 * UNITS * UNIT)) * (4 * UNITS);
-    let mut done = 0;
+    let blocks = left.deltas.min(right.deltas) / (4 * UNITS * UNIT);
+    let last = first + ((wanted - first) / (4 * UNITS)).min(blocks) * (4 * UNITS);
+    let (mut left_at, mut right_at, mut done) = (left.position, right.position, first);
     while done < last {
-        let (left_side, right_side) =
-            (Side::read::<E, UNITS>(left_page, left.position), Side::read::<E, UNITS>(right_page, right.position));
-        let (Some((left_side, left_end)), Some((right_side, right_end))) = (left_side, right_side) else {
+        let sides = (Side::read::<E, UNITS>(left_page, left_at), Side::read::<E, UNITS>(right_page, right_at));
+        let (Some((left, left_end)), Some((right, right_end))) = sides else {
             break;
         };
-        let pair = Pair { left: left_side, right: right_side, done };
         // SAFETY: the widths fit, and the bytes were compared with what is there before the slack; the features are the
         // caller's.
-        if !unsafe { engine.pair::<UNITS>(pair) } {
+        if !unsafe { engine.pair::<UNITS>(Pair { left, right, done }) } {
             break;
         }
-        (left.position, right.position) = (left_end, right_end);
+        (left_at, right_at) = (left_end, right_end);
         done += 4 * UNITS;
     }
-    left.deltas -= done * UNIT;
-    right.deltas -= done * UNIT;
+    (left.position, right.position) = (left_at, right_at);
+    left.deltas -= (done - first) * UNIT;
+    right.deltas -= (done - first) * UNIT;
     done
 }
 
@@ -98,13 +100,34 @@ impl<'a> Side<'a> {
     /// The block at `position`, and where it ends, if it is whole and of widths that fit.
     #[inline(always)]
     fn read<E: PairEngine, const UNITS: usize>(page: &'a [u8], position: usize) -> Option<(Self, usize)> {
+        const { assert!(E::MAX_WIDTH < 64, "so that four are added in a byte") };
         let slack = page.len().saturating_sub(SLACK);
         // SAFETY: a page that is shorter than the slack has no header before it.
         let Header { min_delta, widths, end: at } = unsafe { Header::read(page, position, slack) }?;
-        let end = at + UNIT / 8 * UNITS * widths.sum();
-        (widths.fit(E::MAX_WIDTH) && end <= slack).then_some((Self { packed: page, at, widths, min_delta }, end))
+        if !widths.fit(E::MAX_WIDTH) {
+            return None;
+        }
+        let end = at + UNIT / 8 * UNITS * widths.sum_narrow();
+        (end <= slack).then_some((Self { packed: page, at, widths, min_delta }, end))
     }
 }
+
+/// Calls `$unit` for each unit of a pair, with its number, and of either side where its packed deltas begin, and their width.
+/// In place, since closures are not always inlined.
+macro_rules! each_unit_of_pair {
+    ($pair:ident, $units:ident, |$unit:ident, [$left_at:ident, $right_at:ident], [$left_width:ident, $right_width:ident]| $call:expr) => {{
+        let (mut $left_at, mut $right_at) = ($pair.left.at, $pair.right.at);
+        for miniblock in 0..4 {
+            let ($left_width, $right_width) = ($pair.left.widths.get(miniblock), $pair.right.widths.get(miniblock));
+            for unit in 0..$units {
+                let $unit = $pair.done + miniblock * $units + unit;
+                $call;
+                ($left_at, $right_at) = ($left_at + UNIT / 8 * $left_width, $right_at + UNIT / 8 * $right_width);
+            }
+        }
+    }};
+}
+pub(in crate::kernels) use each_unit_of_pair;
 
 /// The difference of two values that compare so: `difference - low` is at most `span`, in 32 bits.
 #[inline(always)]

@@ -1,5 +1,7 @@
 //! Units by the compiler: an instance for each width, which it vectorises.
 
+#[cfg(target_arch = "x86_64")]
+use super::octets::Octets;
 use super::{Batch, Engine, Shells, Store, UNIT, Units, Verdicts, Widths, shells};
 use crate::kernels::Lane;
 use crate::kernels::compare::in_range;
@@ -19,6 +21,9 @@ pub(in crate::kernels) struct Runs<T: 'static> {
     pub(in crate::kernels) sum: &'static [Sum],
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(in crate::kernels) const PORTABLE_I32: Shells<i32> = shells!(i32, Octets, PortableSum, PortableInRange);
+#[cfg(not(target_arch = "x86_64"))]
 pub(in crate::kernels) const PORTABLE_I32: Shells<i32> = shells!(i32, Portable, PortableSum, PortableInRange);
 pub(in crate::kernels) const PORTABLE_I64: Shells<i64> = shells!(i64, Portable, PortableSum, PortableInRange);
 
@@ -82,6 +87,9 @@ pub(in crate::kernels) unsafe fn decode_runs<T: Lane>(
     last
 }
 
+/// Units that are decoded before they are compared.
+const MAX_UNITS: usize = 8;
+
 /// Compares decoded values with a range.
 struct PortableInRange<'a, T> {
     last: T,
@@ -106,6 +114,7 @@ impl<'a, T: Lane> PortableInRange<'a, T> {
 
 impl<T: Lane> Engine for PortableInRange<'_, T> {
     const MAX_WIDTH: u32 = T::BITS;
+    const MAX_UNITS: usize = MAX_UNITS;
     const CLASSES: usize = 1;
 
     #[inline(always)]
@@ -116,17 +125,20 @@ impl<T: Lane> Engine for PortableInRange<'_, T> {
     #[inline(always)]
     unsafe fn batch<const CLASS: usize>(&mut self, packed: &[u8], batch: Batch) {
         let min_delta = T::wrap(batch.min_delta);
-        let mut values = [T::default(); UNIT];
-        let mut unit = batch.done;
+        let mut values = [[T::default(); UNIT]; MAX_UNITS];
+        let units = batch.range().len();
+        // Whole words: to compare what is left of one takes longer.
+        let values = &mut values[..units.next_multiple_of(2)];
+        let mut rest = &mut *values;
         for (width, run) in batch.runs(packed) {
-            for index in 0..run.units {
-                let packed = &run.bytes[index * UNIT / 8 * width..];
-                self.last = T::runs().decode[width](packed, min_delta, self.last, &mut values);
-                let mut word = [0];
-                in_range::<T, tools::Portable>(&values, self.low, self.high, &mut word);
-                self.verdicts.set_unit(unit, word[0] as u32);
-                unit += 1;
-            }
+            let out;
+            (out, rest) = rest.split_at_mut(run.units);
+            self.last = T::runs().decode[width](run.bytes, min_delta, self.last, out.as_flattened_mut());
+        }
+        let mut words = [0; MAX_UNITS / 2];
+        in_range::<T, tools::Portable>(values.as_flattened(), self.low, self.high, &mut words);
+        for unit in 0..units {
+            self.verdicts.set_unit(batch.done + unit, (words[unit / 2] >> (unit % 2 * 32)) as u32);
         }
     }
 }
@@ -193,7 +205,7 @@ pub(in crate::kernels) fn decode<T: Lane, const W: usize>(
 
 /// Width 0: an arithmetic progression.
 #[inline(always)]
-fn progression<T: Lane>(step: T, last: T, out: &mut [T]) -> T {
+pub(super) fn progression<T: Lane>(step: T, last: T, out: &mut [T]) -> T {
     let mut next = last;
     for slot in out {
         next = next.add(step);

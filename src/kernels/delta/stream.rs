@@ -115,23 +115,52 @@ pub(in crate::kernels) unsafe fn feed<E: Engine>(
     wanted: usize,
     engine: &mut E,
 ) -> usize {
-    let mut tail = MaybeUninit::<[u8; TAIL + SLACK]>::uninit();
+    let mut tail = MaybeUninit::uninit();
+    // Early where it is known to be needed: loads would wait until the copy is in the cache.
+    let early = !E::IS_SHORT && blocks.deltas.div_ceil(UNIT) <= wanted;
+    if early {
+        copy_tail(page, &mut tail);
+    }
     let mut source = Source { bytes: page, offset: 0, end: page.len().saturating_sub(SLACK) };
     let mut done = 0;
     loop {
         // SAFETY: the caller's.
         unsafe { walk(page, source, blocks, wanted, &mut done, engine) };
-        if done == wanted || source.end == page.len() {
+        if done == wanted || source.end == page.len() || page.len().saturating_sub(blocks.position) > TAIL {
             return done;
         }
-        let rest = page.get(blocks.position..).unwrap_or_default();
-        if rest.len() > TAIL {
-            return done;
+        if !early {
+            copy_tail_late(page, &mut tail);
         }
-        // Loads past the end of the page: its last bytes are copied.
-        let tail = tail.write([0; TAIL + SLACK]);
-        tail[..rest.len()].copy_from_slice(rest);
-        source = Source { bytes: tail, offset: blocks.position, end: page.len() };
+        // SAFETY: written, now or before.
+        let bytes = unsafe { tail.assume_init_ref() };
+        source = Source { bytes, offset: page.len().saturating_sub(TAIL), end: page.len() };
+    }
+}
+
+/// Out of the way of the loops.
+#[cold]
+fn copy_tail_late(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+    copy_tail(page, tail);
+}
+
+/// Copies the last bytes of a page, which loads go past.
+#[inline(always)]
+fn copy_tail(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+    #[cold]
+    fn copy_all(page: &[u8], tail: &mut MaybeUninit<[u8; TAIL + SLACK]>) {
+        tail.write([0; TAIL + SLACK])[..page.len()].copy_from_slice(page);
+    }
+    const { assert!(TAIL.is_multiple_of(2), "half and half") };
+    let Some(last) = page.last_chunk::<TAIL>() else { return copy_all(page, tail) };
+    let to = tail.as_mut_ptr().cast::<u8>();
+    // Of sizes that are copied in place: a call would take the registers of the engine.
+    // SAFETY: all of the tail is written.
+    unsafe {
+        let half = TAIL / 2;
+        to.copy_from_nonoverlapping(last.as_ptr(), half);
+        to.add(half).copy_from_nonoverlapping(last.as_ptr().add(half), half);
+        to.add(TAIL).write_bytes(0, SLACK);
     }
 }
 
@@ -267,7 +296,9 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
     let start = blocks.position.saturating_sub(source.offset);
     let end = source.end.saturating_sub(source.offset);
     let first = *done;
-    let last = first + ((wanted - first) / (4 * UNITS)).min(blocks.deltas / (4 * UNITS * UNIT)) * (4 * UNITS);
+    // The last block is whole if there are deltas in each of its miniblocks.
+    let whole = blocks.deltas.saturating_add(UNITS * UNIT - 1) / (4 * UNITS * UNIT);
+    let last = first + ((wanted - first) / (4 * UNITS)).min(whole) * (4 * UNITS);
     let mut run = Run { bytes: source.bytes, end, at: start, done: first, last };
     while let Some(class) = run.class::<E>() {
         // SAFETY: the caller's.
@@ -284,7 +315,7 @@ unsafe fn whole_blocks<E: Engine, const UNITS: usize>(
         }
     }
     blocks.position += run.at - start;
-    blocks.deltas -= (run.done - first) * UNIT;
+    blocks.deltas = blocks.deltas.saturating_sub((run.done - first) * UNIT);
     *done = run.done;
 }
 
@@ -345,7 +376,7 @@ impl Run<'_> {
                 unsafe { engine.batch::<CLASS>(bytes, batch) };
                 at = header.end + len;
                 done += 4 * UNITS;
-                if done == last {
+                if done >= last {
                     break 'widths;
                 }
                 next = read(at);

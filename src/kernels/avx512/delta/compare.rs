@@ -3,7 +3,7 @@
 use super::in_range::Distances32;
 use super::*;
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Pair, PairEngine, Side, UNIT, Verdicts, Widths, differences};
+use crate::kernels::delta::{Pair, PairEngine, Side, UNIT, Verdicts, Widths, differences, each_unit_of_pair};
 
 /// Compares two streams, where it is proved that neither wraps and that their difference has 32 bits.
 pub(super) struct Compare<'a> {
@@ -29,19 +29,19 @@ pub(super) struct Compare<'a> {
 }
 
 impl<'a> Compare<'a> {
-    /// `last` are the values before the next ones, widened; None if they are far apart, or not in `limits`: these are
-    /// no more than 2^61.
+    /// `last` are the values before the next ones, widened; the verdicts come back if they are far apart, or not in `limits`:
+    /// these are no more than 2^61.
     #[inline(always)]
     pub(super) unsafe fn new(
         last: [i64; 2],
         limits: (i64, i64),
         op: Comparison,
         verdicts: Verdicts<'a>,
-    ) -> Option<Self> {
+    ) -> Result<Self, Verdicts<'a>> {
         if last.iter().any(|last| !(limits.0..=limits.1).contains(last)) {
-            return None;
+            return Err(verdicts);
         }
-        let difference = i32::try_from(last[0] - last[1]).ok()?;
+        let Ok(difference) = i32::try_from(last[0] - last[1]) else { return Err(verdicts) };
         let (low, span) = differences(op);
         // SAFETY: the features are the caller's.
         let mut compare = unsafe {
@@ -66,16 +66,15 @@ impl<'a> Compare<'a> {
             }
         };
         compare.measure();
-        Some(compare)
+        Ok(compare)
     }
 
-    /// Ends the verdicts on `units`, and returns the values before the next ones.
+    /// The values before the next ones, and the verdicts.
     #[inline(always)]
-    pub(super) unsafe fn finish(mut self, units: usize) -> [i64; 2] {
+    pub(super) unsafe fn finish(mut self) -> ([i64; 2], Verdicts<'a>) {
         // SAFETY: the features are the caller's.
         unsafe { self.look() };
-        self.distances.sink.verdicts.finish(units);
-        self.last
+        (self.last, self.distances.sink.verdicts)
     }
 
     /// Computes the last values.
@@ -167,7 +166,7 @@ impl PairEngine for Compare<'_> {
                 }
             } else if is_narrow {
                 self.min_deltas += HALVES_BIAS * count;
-                each_unit::<UNITS>(&pair, |unit, [left_at, right_at], [left_width, right_width]| {
+                each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                     let c = &self.distances.c;
                     // The bias is that of both.
                     let left = unpack_halves(left.packed, left_at, left_width, c.bias);
@@ -178,7 +177,7 @@ impl PairEngine for Compare<'_> {
                     self.distances.pairs(pairs, odd, unit);
                 });
             } else {
-                each_unit::<UNITS>(&pair, |unit, [left_at, right_at], [left_width, right_width]| {
+                each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                     let upper = self.distances.c.upper;
                     let (left_even, left_odd) = unpack_evens_and_odds::<false>(left.packed, left_at, left_width, upper);
                     let (even, odd) = unpack_evens_and_odds::<false>(right.packed, right_at, right_width, upper);
@@ -190,18 +189,5 @@ impl PairEngine for Compare<'_> {
             }
         }
         true
-    }
-}
-
-/// Calls `take` with each unit, where its packed deltas begin, and their widths.
-#[inline(always)]
-fn each_unit<const UNITS: usize>(pair: &Pair<'_>, mut take: impl FnMut(usize, [usize; 2], [usize; 2])) {
-    let mut at = [pair.left.at, pair.right.at];
-    for miniblock in 0..4 {
-        let widths = [pair.left.widths.get(miniblock), pair.right.widths.get(miniblock)];
-        for unit in 0..UNITS {
-            take(pair.done + miniblock * UNITS + unit, at, widths);
-            at = [at[0] + UNIT / 8 * widths[0], at[1] + UNIT / 8 * widths[1]];
-        }
     }
 }

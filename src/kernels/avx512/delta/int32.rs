@@ -28,6 +28,11 @@ pub(super) const QUADS: usize = 1;
 pub(super) const HALVES: usize = 2;
 pub(super) const PAIRS: usize = 3;
 pub(super) const NATURAL: usize = 4;
+/// Of a block of four miniblocks of 32 bits.
+pub(super) const WORDS: usize = 5;
+
+/// Of such a block.
+pub(super) const WORD_WIDTHS: Widths = Widths(0x2020_2020);
 
 /// Decodes to a [`Sink`].
 pub(super) struct Int32<S> {
@@ -124,6 +129,13 @@ impl<S: Sink> Int32<S> {
         unsafe { Self { c: Constants::new(), q: Quads::new(), carry: _mm512_set1_epi32(last), sink } }
     }
 
+    /// Another one, which shares what units need.
+    #[inline(always)]
+    pub(super) unsafe fn beside(&self, last: i32, sink: S) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe { Self { c: self.c, q: self.q, carry: _mm512_set1_epi32(last), sink } }
+    }
+
     #[inline(always)]
     pub(super) unsafe fn set_last(&mut self, last: i32) {
         // SAFETY: the features are the caller's.
@@ -203,7 +215,7 @@ impl<S: Sink> Int32<S> {
     /// # Safety
     /// As [`unpack_evens_and_odds`].
     #[inline(always)]
-    unsafe fn evens_and_odds<const STRADDLING: bool>(
+    pub(super) unsafe fn evens_and_odds<const STRADDLING: bool>(
         &mut self,
         packed: &[u8],
         at: usize,
@@ -219,6 +231,23 @@ impl<S: Sink> Int32<S> {
         }
     }
 
+    /// Width 32, in pairs.
+    ///
+    /// # Safety
+    /// 128 bytes from `at` on lie in `packed`.
+    #[inline(always)]
+    pub(super) unsafe fn pairs_of_words(&mut self, packed: &[u8], at: usize, min_delta: __m512i, unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let evens = constant(&const { lanes!(u32, |i| 2 * i) });
+            let odds = constant(&const { lanes!(u32, |i| 2 * i + 1) });
+            let (first, second) = (load(packed, at), load(packed, at + 64));
+            let even = _mm512_add_epi32(_mm512_permutex2var_epi32(first, evens, second), min_delta);
+            let odd = _mm512_add_epi32(_mm512_permutex2var_epi32(first, odds, second), min_delta);
+            self.pairs(_mm512_add_epi32(even, odd), odd, unit);
+        }
+    }
+
     /// All widths: 16 values at a time.
     ///
     /// # Safety
@@ -229,11 +258,34 @@ impl<S: Sink> Int32<S> {
         unsafe {
             for half in 0..2 {
                 let deltas = unpack_16::<true>(packed, at + 2 * width * half, width);
-                let deltas = _mm512_add_epi32(deltas, min_delta[0]);
-                let values = _mm512_add_epi32(self.c.scan.sums(deltas), self.carry);
-                self.carry = self.c.scan.carry(values);
-                self.sink.sixteen(unit, half, values);
+                self.sixteen(_mm512_add_epi32(deltas, min_delta[0]), unit, half);
             }
+        }
+    }
+
+    /// Width 32: nothing is to be unpacked.
+    ///
+    /// # Safety
+    /// 128 bytes from `at` on lie in `packed`.
+    #[inline(always)]
+    unsafe fn words(&mut self, packed: &[u8], at: usize, min_delta: &[__m512i; 4], unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            for half in 0..2 {
+                let deltas = _mm512_add_epi32(load(packed, at + 64 * half), min_delta[0]);
+                self.sixteen(deltas, unit, half);
+            }
+        }
+    }
+
+    /// Half of a unit.
+    #[inline(always)]
+    unsafe fn sixteen(&mut self, deltas: __m512i, unit: usize, half: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let values = _mm512_add_epi32(self.c.scan.sums(deltas), self.carry);
+            self.carry = self.c.scan.carry(values);
+            self.sink.sixteen(unit, half, values);
         }
     }
 
@@ -260,7 +312,7 @@ impl<S: Sink> Int32<S> {
 impl<S: Sink> Engine for Int32<S> {
     const MAX_WIDTH: u32 = 32;
     const MAX_UNITS: usize = S::MAX_UNITS;
-    const CLASSES: usize = 5;
+    const CLASSES: usize = 6;
 
     #[inline(always)]
     fn class(widths: Widths) -> usize {
@@ -272,6 +324,8 @@ impl<S: Sink> Engine for Int32<S> {
             }
         } else if widths.fit(25) {
             PAIRS
+        } else if widths == WORD_WIDTHS {
+            WORDS
         } else {
             NATURAL
         }
@@ -299,6 +353,7 @@ impl<S: Sink> Engine for Int32<S> {
                 PAIRS => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<false>(
                     self, packed, at, width, multiples, unit
                 )),
+                WORDS => each_unit!(batch, |at, width, unit| Self::words(self, packed, at, multiples, unit)),
                 // Nothing is stored in order.
                 _ if !S::DEALT => each_unit!(batch, |at, width, unit| Self::evens_and_odds::<true>(
                     self, packed, at, width, multiples, unit

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `int32`, `int64` | packed deltas to values |
 //! | `in_range` | packed deltas to verdicts on the values |
-//! | `compare` | packed deltas of two streams to verdicts on their values |
+//! | `compare`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
 //! | `sum` | packed deltas to their sum |
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
@@ -20,6 +20,7 @@ use std::arch::asm;
 use std::arch::x86_64::*;
 
 mod compare;
+mod compare_decoded;
 mod in_range;
 mod int32;
 mod int64;
@@ -29,6 +30,7 @@ use super::tables::{self, Bytes, NARROW, lanes, quad};
 use crate::kernels::Comparison;
 use crate::kernels::delta::{Blocks, Shells, Verdicts, feed_pairs, shells};
 use compare::Compare;
+use compare_decoded::CompareDecoded32;
 use in_range::{InRange32, InRange64};
 use int32::Int32;
 use int64::Int64;
@@ -42,7 +44,7 @@ pub(in crate::kernels) const I32: Shells<i32> = {
         InRange32,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
     );
-    shells.compare = compare;
+    shells.compare = compare_i32;
     shells
 };
 
@@ -61,7 +63,7 @@ pub(in crate::kernels) const I64: Shells<i64> = {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
 fn compare(
     pages: [&[u8]; 2],
-    blocks: [&mut Blocks; 2],
+    [left, right]: [&mut Blocks; 2],
     last: &mut [i64; 2],
     limits: (i64, i64),
     units: usize,
@@ -69,11 +71,63 @@ fn compare(
     verdicts: Verdicts<'_>,
 ) -> usize {
     // SAFETY: the features are those of the function.
+    let (done, verdicts) = unsafe { compare_differences(pages, [left, right], last, limits, (0, units), op, verdicts) };
+    verdicts.finish(done);
+    done
+}
+
+/// As far as differences of values are known to fit, and what cannot be compared by them by the values.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+fn compare_i32(
+    pages: [&[u8]; 2],
+    [left, right]: [&mut Blocks; 2],
+    last: &mut [i64; 2],
+    limits: (i64, i64),
+    units: usize,
+    op: Comparison,
+    mut verdicts: Verdicts<'_>,
+) -> usize {
+    let mut done = 0;
+    loop {
+        let first = done;
+        // SAFETY: the features are those of the function.
+        unsafe {
+            (done, verdicts) = compare_differences(pages, [left, right], last, limits, (done, units), op, verdicts);
+            let mut engine = CompareDecoded32::new(*last, limits.0, op, done, verdicts);
+            done = feed_pairs(pages, [left, right], done, units, &mut engine);
+            let values;
+            (values, verdicts) = engine.finish();
+            // As they are ordered.
+            *last = values.map(|value| limits.0 + i64::from(value.wrapping_sub(limits.0 as i32).cast_unsigned()));
+        }
+        if done == first {
+            verdicts.finish(done);
+            return done;
+        }
+    }
+}
+
+/// Compares units from the first of `units` to the second one at most, and returns where it stopped.
+#[inline(always)]
+unsafe fn compare_differences<'a>(
+    pages: [&[u8]; 2],
+    blocks: [&mut Blocks; 2],
+    last: &mut [i64; 2],
+    limits: (i64, i64),
+    units: (usize, usize),
+    op: Comparison,
+    verdicts: Verdicts<'a>,
+) -> (usize, Verdicts<'a>) {
+    // SAFETY: the features are the caller's.
     unsafe {
-        let Some(mut engine) = Compare::new(*last, limits, op, verdicts) else { return 0 };
-        let units = feed_pairs(pages, blocks, units, &mut engine);
-        *last = engine.finish(units);
-        units
+        let mut engine = match Compare::new(*last, limits, op, verdicts) {
+            Ok(engine) => engine,
+            Err(verdicts) => return (units.0, verdicts),
+        };
+        let done = feed_pairs(pages, blocks, units.0, units.1, &mut engine);
+        let verdicts;
+        (*last, verdicts) = engine.finish();
+        (done, verdicts)
     }
 }
 
@@ -268,21 +322,26 @@ unsafe fn unpack_evens_and_odds<const STRADDLING: bool>(
     unsafe {
         let table = NARROW.get_unchecked(width);
         let (first, second) = (load(packed, at), load(packed, at + 2 * width));
-        let permute = |lanes: &Bytes| {
-            let lanes = constant(lanes);
-            _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(lanes, first), upper, lanes, second)
-        };
-        let unpack = |low: &Bytes, high: &Bytes, shifts: &Bytes| {
-            let values = if STRADDLING {
-                _mm512_shrdv_epi32(permute(low), permute(high), constant(shifts))
-            } else {
-                _mm512_srlv_epi32(permute(low), constant(shifts))
-            };
-            _mm512_and_si512(values, constant(&table.mask))
-        };
+        // In place, since closures are not always inlined.
+        macro_rules! permute {
+            ($lanes:expr) => {{
+                let lanes = constant($lanes);
+                _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(lanes, first), upper, lanes, second)
+            }};
+        }
+        macro_rules! unpack {
+            ($low:expr, $high:expr, $shifts:expr) => {{
+                let values = if STRADDLING {
+                    _mm512_shrdv_epi32(permute!($low), permute!($high), constant($shifts))
+                } else {
+                    _mm512_srlv_epi32(permute!($low), constant($shifts))
+                };
+                _mm512_and_si512(values, constant(&table.mask))
+            }};
+        }
         (
-            unpack(&table.even, &table.even_high, &table.even_shifts),
-            unpack(&table.odd, &table.odd_high, &table.odd_shifts),
+            unpack!(&table.even, &table.even_high, &table.even_shifts),
+            unpack!(&table.odd, &table.odd_high, &table.odd_shifts),
         )
     }
 }
