@@ -5,6 +5,7 @@
 mod access_plan;
 mod allocations;
 mod allocator;
+mod cloud;
 mod differential;
 mod encryption;
 mod fetch;

@@ -20,6 +20,8 @@
 //! | `footer`, `reader` | footers and indexes that are looked at before they are believed; bytes within the file |
 //! | `panics` | panics as errors of the file |
 
+#[cfg(feature = "cloud")]
+mod cloud;
 mod dynamic;
 mod expr;
 mod fields;
@@ -43,7 +45,7 @@ mod statistics;
 mod table;
 
 pub use format::{MiniblockFormat, MiniblockFormatFactory};
-pub use options::MiniblockOptions;
+pub use options::{MiniblockOptions, StoreOptions};
 pub use session::SessionContextExt;
 pub use source::MiniblockSource;
 pub use table::MiniblockTable;

@@ -1,5 +1,7 @@
 //! What a user may say about a table.
 
+use std::fmt;
+
 use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::page::Limits;
@@ -36,12 +38,33 @@ pub struct MiniblockOptions {
     /// Whether local files are mapped into memory instead of read. A file that somebody truncates while it is mapped ends the
     /// process (SIGBUS), one that is changed may give any rows: for files that are only ever replaced as a whole. Off by default.
     pub memory_map: bool,
+    /// With feature `cloud`: options of the store, by the names that `object_store` gives them (`aws_region`, `endpoint`, ..),
+    /// where the URL of a table is of a store that the session does not know. Those of the environment (`AWS_REGION`, ..) count
+    /// where nothing is said here.
+    pub store_options: StoreOptions,
     /// Hive partition columns, in the order of the path: `[("year", DataType::Int32)]` for `.../year=2024/x.parquet`.
     pub table_partition_cols: Vec<(String, DataType)>,
     /// Suffix of the files that are read of a folder. None: `.parquet`.
     pub file_extension: Option<String>,
     /// Columns of the files, without partition columns. None: taken from the files.
     pub schema: Option<SchemaRef>,
+}
+
+/// Options of an object store, by name. Their values may be secrets, and are not shown.
+#[derive(Clone, Default)]
+pub struct StoreOptions(Vec<(String, String)>);
+
+impl StoreOptions {
+    /// Names and values; of those with the same name the last counts.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(|(name, _)| name)).finish()
+    }
 }
 
 impl MiniblockOptions {
@@ -103,6 +126,13 @@ impl MiniblockOptions {
     #[must_use]
     pub fn with_memory_map(mut self, memory_map: bool) -> Self {
         self.memory_map = memory_map;
+        self
+    }
+
+    /// Adds to [`Self::store_options`].
+    #[must_use]
+    pub fn with_store_option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.store_options.0.push((name.into(), value.into()));
         self
     }
 

@@ -64,6 +64,8 @@ impl MiniblockTable {
     /// As [`Self::open`].
     pub async fn open_urls(state: &dyn Session, urls: Vec<ListingTableUrl>, options: MiniblockOptions) -> Result<Self> {
         check_isa_override().map_err(|error| DataFusionError::Configuration(error.to_string()))?;
+        #[cfg(feature = "cloud")]
+        urls.iter().try_for_each(|url| super::cloud::register_store(state, url, &options.store_options))?;
         let extension = options.file_extension.clone().unwrap_or_else(|| {
             // Whoever names a file or gives a glob has chosen; of a folder, only what is Parquet is taken.
             let folders = urls.iter().any(|url| url.is_collection() && url.get_glob().is_none());
