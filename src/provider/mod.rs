@@ -9,7 +9,9 @@
 //! | `opener` | one file: footer, adaptation to the table, pruning, and the scan as a stream |
 //! | `prune` | which row groups and pages are read |
 //! | `statistics` | what statistics prove, and what they only seem to |
-//! | `reader` | the bytes of a file, and none beyond its end |
+//! | `reader`, `local` | the bytes of a file, and none beyond its end: by DataFusion's readers, and of local files |
+//! | `memory` | the memory pool as the budget of a scan, and buffers that are used again |
+//! | `cloud` | stores by URL (feature `cloud`) |
 //! | `filter` | the conjuncts of a filter by who evaluates them |
 //! | `expr`, `literal` | conjuncts as predicates in the physical domain |
 //! | `fields` | which fields of structs are read |
@@ -17,7 +19,7 @@
 //! | `residual` | conjuncts that stay expressions |
 //! | `dynamic` | filters that change while the query runs |
 //! | `metrics`, `options` | what it counts, and what a user may say |
-//! | `footer`, `reader` | footers and indexes that are looked at before they are believed; bytes within the file |
+//! | `footer` | footers and indexes that are looked at before they are believed |
 //! | `panics` | panics as errors of the file |
 
 #[cfg(feature = "cloud")]
