@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::DataType;
 use datafusion::physical_plan::displayable;
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::files::{self, metric, output_rows, properties, sample, scan, text};
@@ -393,4 +394,49 @@ async fn flipped_bytes_do_not_panic() {
             }
         }
     }
+}
+
+/// Of a sorted key, few miniblocks are unpacked where few rows are wanted, however they are asked for.
+#[tokio::test]
+async fn headers_decide_on_sorted_keys() {
+    let rows = 0..200_000_i64;
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("key", Arc::new(Int64Array::from_iter_values(rows.clone().map(|row| row * 3 + row % 2))), false),
+        (
+            "day",
+            Arc::new(Int32Array::from_iter(
+                rows.clone().map(|row| (row / 50_000 != 2).then_some((row * 2 / 3) as i32)),
+            )),
+            true,
+        ),
+        ("n", Arc::new(Int32Array::from_iter_values(rows.map(|row| (row * 7919 % 1000) as i32))), false),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    // Neither statistics nor a page index help.
+    let properties = properties()
+        .into_builder()
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_max_row_group_row_count(None)
+        .set_data_page_row_count_limit(50_000)
+        .build();
+    let table = write("sorted.parquet", &batch, properties);
+    for (sql, most) in [
+        ("SELECT n FROM t WHERE key = 300000", 200),
+        ("SELECT key, n FROM t WHERE key BETWEEN 300000 AND 300600", 200),
+        ("SELECT count(*) FROM t WHERE key >= 300000", 100),
+        ("SELECT count(*) FROM t WHERE key <> 30000", 100),
+        ("SELECT n FROM t WHERE day = 10000", 300),
+        ("SELECT n FROM t WHERE day IN (10000, 10001)", 300),
+        ("SELECT count(*) FROM t WHERE day < 10000 OR day > 20000", 400),
+    ] {
+        let found =
+            assert_same(Settings { partitions: 1, ..Settings::default() }, std::slice::from_ref(&table), sql).await;
+        let scan = scan(&found.plan, "sorted.parquet");
+        let (decided, unpacked) = (metric(scan, "miniblocks_decided"), metric(scan, "miniblocks_unpacked"));
+        // There are 6250 of `day`, half as many of `key`.
+        assert!(unpacked <= most && decided > 2500, "{unpacked} unpacked, {decided} decided: {sql}");
+    }
+    let sql = "SELECT count(*) FROM t WHERE n = 5";
+    let found = assert_same(Settings { partitions: 1, ..Settings::default() }, &[table], sql).await;
+    assert_eq!(metric(scan(&found.plan, "sorted.parquet"), "miniblocks_decided"), 0);
 }

@@ -23,6 +23,10 @@ pub(crate) struct PageCounts {
     pub(crate) skipped: usize,
     /// Bytes of the pages that were loaded, after decompression.
     pub(crate) bytes: usize,
+    /// Miniblocks of which the headers have said enough.
+    pub(crate) decided: usize,
+    /// Miniblocks that were unpacked.
+    pub(crate) unpacked: usize,
 }
 
 /// The cursor. It lags: what is skipped is owed until a value is asked for, and then passed over by whole pages, unread,
@@ -153,8 +157,34 @@ impl<E: Encodings> Cursor<E> {
         Ok(())
     }
 
+    /// Bounds of the next `rows` rows, and whether none of them is NULL; None where the page says nothing of them, or they
+    /// reach into the next one.
+    ///
+    /// Goes to the first of them: what is owed is paid.
+    pub(crate) fn bounds(&mut self, rows: usize) -> Result<Option<(i64, i64, bool)>> {
+        if self.settle(rows)? < rows {
+            return Ok(None);
+        }
+        self.settle_values().map_err(|error| self.at_page(error))?;
+        let all_valid = !self.optional || self.page.is_all_valid();
+        // Of fewer values the bounds are within these.
+        let bounds = self.values.bounds(self.page.values(), rows);
+        Ok(bounds.map(|(low, high)| (low, high, all_valid)))
+    }
+
+    /// Whether there are blocks in the present page whose headers could be asked.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.values.miniblocks(1) > 0
+    }
+
+    /// Counts the next `rows` rows among those of which the headers have said enough.
+    pub(crate) fn count_decided(&mut self, rows: usize) {
+        self.counts.decided += self.values.miniblocks(rows);
+    }
+
     fn read_values(&mut self, set: usize, window: &mut Window<E::Buffer>) -> Result<()> {
         self.settle_values()?;
+        self.counts.unpacked += self.values.miniblocks(set);
         let page = self.page.values();
         if self.values.is_coded() && window.values.len() == 0 {
             window.coded = true;
@@ -183,6 +213,7 @@ impl<E: Encodings> Cursor<E> {
         let set = self.read_levels_into(len, &mut validity)?;
         self.settle_values()?;
         let page = self.page.values();
+        self.counts.unpacked += self.values.miniblocks(set);
         if set == len {
             self.values.read(page, set, &mut out.values)?;
             out.append_validity(None, len);

@@ -24,7 +24,7 @@ use bytes::Bytes;
 
 use crate::error::Result;
 use crate::page::{LargePage, PageReader};
-use crate::predicate::{Matches, Selection};
+use crate::predicate::{Matches, Selection, Verdict};
 
 mod array;
 mod buffer;
@@ -83,6 +83,12 @@ pub(crate) trait Column: Send {
 
     /// Has values read into the window even if all conditions are NULL tests.
     fn need_values(&mut self);
+
+    /// Which of the next `rows` rows meet the condition in `slot`, as far as it can be told without reading them.
+    ///
+    /// # Errors
+    /// As [`Column::read_window`].
+    fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict>;
 
     /// Keeps of `selection` the rows of the window that meet the condition in `slot`.
     fn filter(&mut self, slot: usize, selection: &mut Selection);

@@ -1,5 +1,7 @@
 //! The decoders of one physical type, over all its encodings.
 
+use std::num::NonZeroUsize;
+
 use super::buffer::{BitBuffer, Buffer, ByteBuffer};
 use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
@@ -36,6 +38,17 @@ pub(crate) trait Encodings: Send {
 
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
+
+    /// Bounds of the next `count` values by what the page says of them; None if it says nothing.
+    fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
+        let _ = (page, count);
+        None
+    }
+
+    /// Values of a miniblock of the present page, if it has any.
+    fn values_per_miniblock(&self) -> Option<NonZeroUsize> {
+        None
+    }
 
     /// Appends the entries of a dictionary at `indices`, which are all in range.
     fn gather(dictionary: &Self::Buffer, indices: &[u32], out: &mut Self::Buffer) -> Result<()>;
@@ -154,6 +167,17 @@ impl<E: Encodings> Values<E> {
         }
     }
 
+    /// Bounds of the next `count` values, as far as the page says something of them.
+    pub(crate) fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
+        if self.coded || self.is_empty { None } else { self.encodings.bounds(page, count) }
+    }
+
+    /// About how many miniblocks `count` values of the present page take.
+    pub(crate) fn miniblocks(&self, count: usize) -> usize {
+        let values = if self.coded || self.is_empty { None } else { self.encodings.values_per_miniblock() };
+        values.map_or(0, |values| count.div_ceil(values.get()))
+    }
+
     /// Puts values in the place of a window's indices.
     pub(crate) fn decode_window(&self, window: &mut Window<E::Buffer>) -> Result<()> {
         if std::mem::take(&mut window.coded) {
@@ -248,6 +272,15 @@ impl<T: Number> Encodings for FixedEncodings<T> {
             Encoding::ByteStreamSplit => self.split.skip(page, count),
             _ => self.plain.skip(page, count),
         }
+    }
+
+    fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
+        let bounds = (self.encoding == Encoding::DeltaBinaryPacked).then(|| self.delta.bounds(page, count))?;
+        bounds.map(|(low, high)| (low.widen(), high.widen()))
+    }
+
+    fn values_per_miniblock(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(self.delta.values_per_miniblock()).filter(|_| self.encoding == Encoding::DeltaBinaryPacked)
     }
 
     fn gather(dictionary: &Vec<T>, indices: &[u32], out: &mut Vec<T>) -> Result<()> {

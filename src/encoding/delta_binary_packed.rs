@@ -13,6 +13,8 @@ use crate::kernels::{Blocks, Comparison, Kernels, Lane, Stream, UNIT, copy_bits,
 
 use super::varint::{read_uleb, zigzag};
 
+mod bounds;
+
 /// A cursor over the values of one DELTA_BINARY_PACKED stream.
 ///
 /// Each call takes the page of the last `reset`, and may panic on another. After an error it takes a `reset` to go on.
@@ -77,6 +79,11 @@ impl<T: Lane> DeltaBinaryPacked<T> {
             self.stream.hold(&[T::wrap(first)]);
         }
         Ok(())
+    }
+
+    /// Values of a miniblock.
+    pub fn values_per_miniblock(&self) -> usize {
+        self.stream.blocks.values_per_miniblock
     }
 
     /// Values that are left, by the header's word: there may be bytes for fewer.

@@ -1,5 +1,7 @@
 //! Sets of values as unions of intervals.
 
+use super::Verdict;
+
 /// A set of values of an ordered type: a union of intervals, closed under AND, OR and NOT.
 ///
 /// Kept as the sorted list of the values at which membership changes: a value is inside iff an odd number of changes
@@ -105,6 +107,17 @@ impl<B: Ord + Clone> IntervalSet<B> {
         }
     }
 
+    /// How many of the values from `low` to `high`, both included, are in the set.
+    pub fn verdict(&self, low: &B, high: &B) -> Verdict {
+        let changes = |value: &B| self.changes.partition_point(|change| change <= value);
+        let (first, last) = (changes(low), changes(high));
+        match (first == last, self.begins_inside ^ (first % 2 == 1)) {
+            (false, _) => Verdict::Some,
+            (true, true) => Verdict::All,
+            (true, false) => Verdict::None,
+        }
+    }
+
     /// The intervals `low <= v < high` in ascending order; a missing bound is open.
     pub fn intervals(&self) -> impl Iterator<Item = (Option<&B>, Option<&B>)> {
         let bounds = self.begins_inside.then_some(None).into_iter().chain(self.changes.iter().map(Some));
@@ -207,6 +220,24 @@ mod tests {
     /// Every set over a small domain, from its bits.
     fn small(bits: u32) -> IntSet {
         IntSet::points((0..5).filter(|i| bits >> i & 1 == 1))
+    }
+
+    #[test]
+    fn verdicts_over_all_small_sets() {
+        for bits in 0..32u32 {
+            for set in [small(bits), small(bits).complement()] {
+                for low in -1..6 {
+                    for high in low..6 {
+                        let inside = (low..=high).filter(|value| set.contains(value)).count() as i64;
+                        match set.verdict(&low, &high) {
+                            Verdict::None => assert_eq!(inside, 0),
+                            Verdict::All => assert_eq!(inside, high - low + 1),
+                            Verdict::Some => assert!(0 < inside && inside < high - low + 1),
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,17 @@ pub use selection::{Selection, WINDOW_ROWS};
 
 pub use crate::kernels::Comparison;
 
+/// How many rows match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// None of them.
+    None,
+    /// All of them.
+    All,
+    /// Nobody knows without looking.
+    Some,
+}
+
 /// One conjunct of a filter that the scan evaluates itself.
 ///
 /// Columns are indexes of root columns in the schema of the file.

@@ -20,9 +20,9 @@ use parquet::file::metadata::ParquetMetaData;
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
 use super::simplify::simplify;
-use super::statistics::{Verdict, trusted, verdict};
+use super::statistics::{trusted, verdict};
 use crate::error::Error;
-use crate::predicate::{Matches, Predicate};
+use crate::predicate::{Matches, Predicate, Verdict};
 use crate::scan::{Admission, Gate};
 
 /// The dynamic filters over one file.

@@ -29,11 +29,13 @@ type Reported = (fn(&Counters) -> usize, usize, Count);
 type Source = (&'static str, fn(&Counters) -> usize);
 
 /// Names of our own, and the counters behind them.
-const OWN: [Source; 6] = [
+const OWN: [Source; 8] = [
     ("pages_read", |counters| counters.pages_read.get()),
     ("pages_skipped", |counters| counters.pages_skipped.get()),
     ("bytes_fetched", |counters| counters.bytes_fetched.get()),
     ("bytes_decompressed", |counters| counters.bytes_decompressed.get()),
+    ("miniblocks_decided", |counters| counters.miniblocks_decided.get()),
+    ("miniblocks_unpacked", |counters| counters.miniblocks_unpacked.get()),
     ("windows_skipped", |counters| counters.windows_skipped.get()),
     ("fallback_columns", |counters| counters.fallback_columns.get()),
 ];

@@ -16,7 +16,7 @@ use super::expr::intersection;
 use super::literal::{physical_range, plain_type};
 use super::residual::column_indices;
 use super::simplify::cuts_timestamps;
-use crate::predicate::{BytesSet, IntSet, Matches, ValueSet};
+use crate::predicate::{BytesSet, IntSet, Matches, ValueSet, Verdict};
 use crate::scan::Domain;
 
 /// The conjuncts for which statistics can be trusted; the others are evaluated on rows alone.
@@ -152,14 +152,6 @@ pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: 
         && split_conjunction(predicate)
             .into_iter()
             .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
-}
-
-/// How many of the rows match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    None,
-    All,
-    Some,
 }
 
 /// What the statistics of `chunk` prove.

@@ -19,6 +19,10 @@ pub struct Counters {
     pub pages_skipped: Counter,
     /// Bytes after decompression of the pages that were read.
     pub bytes_decompressed: Counter,
+    /// Miniblocks in windows on which the headers of DELTA_BINARY_PACKED blocks have decided a predicate.
+    pub miniblocks_decided: Counter,
+    /// Miniblocks that were unpacked. The others were passed over by their sums, or not at all.
+    pub miniblocks_unpacked: Counter,
     /// Windows in which the predicates left no row.
     pub windows_skipped: Counter,
     /// Columns of row groups that went through the parquet crate.

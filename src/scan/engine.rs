@@ -20,7 +20,7 @@ use super::{Counters, Part, RowGroup, Scan};
 use crate::column::{self, Column, ColumnKind, PageCounts};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Codec, Limits, PageReader};
-use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
+use crate::predicate::{Predicate, Selection, Verdict, WINDOW_ROWS};
 
 /// Windows after which a step returns, so that a scan that finds nothing does not hold its thread: some hundred
 /// microseconds.
@@ -60,6 +60,15 @@ impl ScanColumn {
             self.in_window = true;
         }
         Ok(())
+    }
+
+    /// Which of the next `rows` rows meet the condition in `slot`, as far as it can be told without reading them.
+    pub(super) async fn verdict(&mut self, slot: usize, rows: usize, feed: &mut Feed) -> Result<Verdict> {
+        if self.in_window {
+            return Ok(Verdict::Some);
+        }
+        self.prepare(0, rows, feed).await?;
+        self.reader.verdict(slot, rows)
     }
 
     /// Reads the next `selection.len()` rows and appends the selected ones to the array that is being built.
@@ -509,6 +518,8 @@ impl Engine {
             read: sum.read + counts.read,
             skipped: sum.skipped + counts.skipped,
             bytes: sum.bytes + counts.bytes,
+            decided: sum.decided + counts.decided,
+            unpacked: sum.unpacked + counts.unpacked,
         })
     }
 }

@@ -7,7 +7,7 @@ use super::feed::Feed;
 use crate::column::Integers;
 use crate::error::Result;
 use crate::kernels::{Comparison, Lane, kernels};
-use crate::predicate::{Predicate, Selection, WINDOW_ROWS};
+use crate::predicate::{Predicate, Selection, Verdict, WINDOW_ROWS};
 
 /// Windows at the beginning that are all measured.
 const WARM_UP: usize = 8;
@@ -134,6 +134,14 @@ impl Filter {
     ) -> Result<()> {
         match self.bound[index].test {
             Test::Column { column, slot } => {
+                match columns[column].verdict(slot, selection.len(), feed).await? {
+                    Verdict::All => return Ok(()),
+                    Verdict::None => {
+                        selection.clear();
+                        return Ok(());
+                    }
+                    Verdict::Some => {}
+                }
                 columns[column].read_window(selection.len(), feed).await?;
                 columns[column].reader.filter(slot, selection);
             }

@@ -146,6 +146,8 @@ impl Driver {
         self.counters.pages_read.add(counts.read - self.counted.read);
         self.counters.pages_skipped.add(counts.skipped - self.counted.skipped);
         self.counters.bytes_decompressed.add(counts.bytes - self.counted.bytes);
+        self.counters.miniblocks_decided.add(counts.decided - self.counted.decided);
+        self.counters.miniblocks_unpacked.add(counts.unpacked - self.counted.unpacked);
         self.counted = counts;
     }
 }

@@ -48,6 +48,12 @@ fn check_walks_by<T: Lane>(
                 assert_eq!(decoder.end(&page).unwrap(), stream.len(), "{context}");
                 let count = random.below(largest.min(expected.len() - done) + 1).max(usize::from(largest == 1));
                 let expected = &expected[done..done + count];
+                if let Some((low, high)) = decoder.bounds(&page, count) {
+                    assert!(
+                        expected.iter().all(|value| (low..=high).contains(value)),
+                        "{context}: not in {low:?}..={high:?}"
+                    );
+                }
                 if random.below(3) < skips {
                     decoder.skip(&page, count).unwrap();
                 } else if random.below(3) == 0 {
@@ -170,6 +176,36 @@ fn every_width_in_both_lanes() {
             check_walks::<i32>(&mut random, &stream, &wrapped, &context);
         }
     }
+}
+
+#[test]
+fn bounds_by_headers() {
+    let mut random = Random(13);
+    let shape = Shape { values_per_miniblock: 32, miniblocks: 4 };
+    let mut sorted = vec![-5000];
+    while sorted.len() < 5000 {
+        sorted.push(sorted[sorted.len() - 1] + random.below(8) as i64);
+    }
+    let page = encode(&sorted, shape);
+    let mut decoder = DeltaBinaryPacked::<i64>::default();
+    decoder.reset(&page).unwrap();
+    assert_eq!(decoder.bounds(&page, 0), None);
+    assert_eq!(decoder.bounds(&page, 5001), None);
+    let mut done = 0;
+    for count in [1, 1, 30, 100, 1024, 1024, 1000] {
+        let (low, high) = decoder.bounds(&page, count).unwrap();
+        assert!(low <= sorted[done] && sorted[done + count - 1] <= high);
+        // Each delta is in 0..8.
+        assert!(high - low <= 7 * count as i64 && sorted[done] - low <= 7, "{count} values in {low}..={high}");
+        decoder.skip(&page, count).unwrap();
+        done += count;
+    }
+    // Where values may wrap, nothing is said.
+    let wrapping: Vec<i32> = (0..1000_i32).map(|i| i.wrapping_mul(0x1000_0001)).collect();
+    let page = encode_i32(&wrapping, shape);
+    let mut decoder = DeltaBinaryPacked::<i32>::default();
+    decoder.reset(&page).unwrap();
+    assert_eq!(decoder.bounds(&page, 500), None);
 }
 
 #[test]

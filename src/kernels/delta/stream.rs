@@ -69,7 +69,7 @@ impl<T: Lane> Stream<T> {
     }
 
     /// Held values.
-    pub(in crate::kernels) fn held(&self) -> &[T] {
+    pub fn held(&self) -> &[T] {
         &self.overhang[0][UNIT - self.held..]
     }
 
