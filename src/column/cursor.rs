@@ -157,6 +157,31 @@ impl<E: Encodings> Cursor<E> {
         Ok(())
     }
 
+    /// Reads the levels of the next `rows` rows into `window`, and which of their values match into `words`; the values go. Not,
+    /// where that is no quicker than [`Self::read_window`]: nothing is read then.
+    pub(crate) fn read_matches(
+        &mut self,
+        rows: usize,
+        matcher: &E::Matcher,
+        window: &mut Window<E::Buffer>,
+        words: &mut [u64],
+    ) -> Result<bool> {
+        if self.settle(rows)? < rows || self.optional && !self.page.is_all_valid() {
+            return Ok(false);
+        }
+        self.settle_values().map_err(|error| self.at_page(error))?;
+        let miniblocks = self.values.miniblocks(rows);
+        let Some(result) = self.values.read_matches(self.page.values(), rows, matcher, words) else {
+            return Ok(false);
+        };
+        result.map_err(|error| self.at_page(error))?;
+        self.counts.unpacked += miniblocks;
+        window.clear();
+        window.rows = rows;
+        self.left -= rows;
+        Ok(true)
+    }
+
     /// Bounds of the next `rows` rows, and whether none of them is NULL; None where the page says nothing of them, or they
     /// reach into the next one.
     ///

@@ -67,6 +67,16 @@ fn domain<T: Lane>() -> IntSet {
     IntSet::closed(lowest::<T>(), !lowest::<T>())
 }
 
+impl<T> IntMatcher<T> {
+    /// The bounds of the set, both included, if it is one interval.
+    pub(crate) fn as_range(&self) -> Option<&(T, T)> {
+        match self {
+            Self::Ranges { ranges, inverted: false } if ranges.len() == 1 => ranges.first(),
+            _ => None,
+        }
+    }
+}
+
 impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
     fn new(set: &ValueSet) -> Result<Self> {
         let set = match set {

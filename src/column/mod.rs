@@ -90,6 +90,13 @@ pub(crate) trait Column: Send {
     /// As [`Column::read_window`].
     fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict>;
 
+    /// Reads the next rows, all that `selection` is about, and keeps of it those that meet the condition in `slot`. There is no
+    /// window of them after it: nobody else looks at the column.
+    ///
+    /// # Errors
+    /// As [`Column::read_window`].
+    fn filter_unread(&mut self, slot: usize, selection: &mut Selection) -> Result<()>;
+
     /// Keeps of `selection` the rows of the window that meet the condition in `slot`.
     fn filter(&mut self, slot: usize, selection: &mut Selection);
 

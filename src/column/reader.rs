@@ -296,6 +296,23 @@ where
         Ok(verdict)
     }
 
+    fn filter_unread(&mut self, slot: usize, selection: &mut Selection) -> Result<()> {
+        if let Some(condition) = self.conditions.get(slot)
+            && self.reads_values
+        {
+            let mut words: Words = [0; _];
+            let (rows, used) = (selection.len(), selection.len().div_ceil(64));
+            let read = self.cursor.read_matches(rows, &condition.matcher, &mut self.window, &mut words[..used]);
+            if read.map_err(|error| self.named(error))? {
+                selection.narrow(&words);
+                return Ok(());
+            }
+        }
+        self.read_window(selection.len())?;
+        self.filter(slot, selection);
+        Ok(())
+    }
+
     fn filter(&mut self, slot: usize, selection: &mut Selection) {
         let mut words: Words = [0; _];
         let values = self.window.rows - self.window.nulls;

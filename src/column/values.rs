@@ -39,6 +39,19 @@ pub(crate) trait Encodings: Send {
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 
+    /// Tests the next `count` values as [`Matcher::select`] does, and lets them go; None, and nothing is done, where that is no
+    /// quicker than to read them first.
+    fn read_matches(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        matcher: &Self::Matcher,
+        words: &mut [u64],
+    ) -> Option<Result<()>> {
+        let _ = (page, count, matcher, words);
+        None
+    }
+
     /// Bounds of the next `count` values by what the page says of them; None if it says nothing.
     fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
         let _ = (page, count);
@@ -167,6 +180,17 @@ impl<E: Encodings> Values<E> {
         }
     }
 
+    /// Tests the next `count` values and lets them go; None, and nothing is done, where that is no quicker than to read them.
+    pub(crate) fn read_matches(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        matcher: &E::Matcher,
+        words: &mut [u64],
+    ) -> Option<Result<()>> {
+        if self.coded || self.is_empty { None } else { self.encodings.read_matches(page, count, matcher, words) }
+    }
+
     /// Bounds of the next `count` values, as far as the page says something of them.
     pub(crate) fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
         if self.coded || self.is_empty { None } else { self.encodings.bounds(page, count) }
@@ -272,6 +296,17 @@ impl<T: Number> Encodings for FixedEncodings<T> {
             Encoding::ByteStreamSplit => self.split.skip(page, count),
             _ => self.plain.skip(page, count),
         }
+    }
+
+    fn read_matches(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        matcher: &IntMatcher<T>,
+        words: &mut [u64],
+    ) -> Option<Result<()>> {
+        let &(low, high) = matcher.as_range().filter(|_| self.encoding == Encoding::DeltaBinaryPacked)?;
+        Some(self.delta.read_in_range(page, count, low, high, words))
     }
 
     fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {

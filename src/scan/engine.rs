@@ -71,6 +71,18 @@ impl ScanColumn {
         self.reader.verdict(slot, rows)
     }
 
+    /// Reads the next `selection.len()` rows and keeps those that meet the condition in `slot`, the only one that looks at them.
+    pub(super) async fn filter_unread(
+        &mut self,
+        slot: usize,
+        selection: &mut Selection,
+        feed: &mut Feed,
+    ) -> Result<()> {
+        self.prepare(0, selection.len(), feed).await?;
+        self.in_window = true;
+        self.reader.filter_unread(slot, selection)
+    }
+
     /// Reads the next `selection.len()` rows and appends the selected ones to the array that is being built.
     pub(super) async fn append(&mut self, selection: &Selection, feed: &mut Feed) -> Result<()> {
         if let Some((first, last)) = selection.bounds() {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::engine::ScanColumn;
+use super::engine::{Role, ScanColumn};
 use super::feed::Feed;
 use crate::column::Integers;
 use crate::error::Result;
@@ -32,6 +32,8 @@ enum Test {
     Column {
         column: usize,
         slot: usize,
+        /// Whether nothing else looks at the values.
+        alone: bool,
     },
     Compare {
         left: usize,
@@ -65,7 +67,8 @@ impl Filter {
             tests.push(match predicate {
                 Predicate::Column { column, matches } => {
                     let column = slot_of(*column)?;
-                    Test::Column { column, slot: columns[column].reader.add_condition(matches)? }
+                    let alone = columns[column].role == Role::Filtered;
+                    Test::Column { column, slot: columns[column].reader.add_condition(matches)?, alone }
                 }
                 &Predicate::Compare { left, op, right, unsigned } => {
                     let (left, right) = (slot_of(left)?, slot_of(right)?);
@@ -74,6 +77,16 @@ impl Filter {
                     Test::Compare { left, op, right, unsigned }
                 }
             });
+        }
+        let looks_at = |test: &Test| match *test {
+            Test::Column { column, .. } => [column, column],
+            Test::Compare { left, right, .. } => [left, right],
+        };
+        let looked_at: Vec<[usize; 2]> = tests.iter().map(looks_at).collect();
+        for test in &mut tests {
+            if let Test::Column { column, alone, .. } = test {
+                *alone &= looked_at.iter().filter(|columns| columns.contains(column)).count() == 1;
+            }
         }
         if tests.len() != self.bound.len() {
             self.order = (0..tests.len()).collect();
@@ -133,13 +146,14 @@ impl Filter {
         feed: &mut Feed,
     ) -> Result<()> {
         match self.bound[index].test {
-            Test::Column { column, slot } => {
+            Test::Column { column, slot, alone } => {
                 match columns[column].verdict(slot, selection.len(), feed).await? {
                     Verdict::All => return Ok(()),
                     Verdict::None => {
                         selection.clear();
                         return Ok(());
                     }
+                    Verdict::Some if alone => return columns[column].filter_unread(slot, selection, feed).await,
                     Verdict::Some => {}
                 }
                 columns[column].read_window(selection.len(), feed).await?;
