@@ -327,36 +327,38 @@ impl Engine {
             if self.is_satisfied() {
                 return self.end_row_group(feed).await;
             }
-            let (window, selection) = match &mut self.phase {
+            let mut selection;
+            let (window, is_selected) = match &mut self.phase {
                 Phase::Idle => return Ok(Step::RowGroupDone),
-                Phase::Filter(windows) => match windows.next() {
-                    None => return self.end_row_group(feed).await,
-                    Some(window) => (window, None),
-                },
-                Phase::Select(windows, _) => match windows.next() {
-                    None => {
+                Phase::Filter(windows) => {
+                    let Some(window) = windows.next() else { return self.end_row_group(feed).await };
+                    selection = Selection::all(window.rows);
+                    (window, false)
+                }
+                Phase::Select(windows, _) => {
+                    let Some(window) = windows.next() else {
                         self.start_gathering(feed)?;
                         continue;
-                    }
-                    Some(window) => (window, None),
-                },
-                Phase::Gather(windows) => match windows.next() {
-                    None => return self.end_row_group(feed).await,
-                    Some((window, selection)) => (window, Some(selection)),
-                },
+                    };
+                    selection = Selection::all(window.rows);
+                    (window, false)
+                }
+                Phase::Gather(windows) => {
+                    let Some((window, selected)) = windows.next() else { return self.end_row_group(feed).await };
+                    selection = selected;
+                    (window, true)
+                }
             };
             self.pass(window.gap);
-            let selection = match selection {
-                Some(selection) => selection,
-                None => self.select(window.rows, feed).await?,
-            };
+            if !is_selected && !self.filter.is_empty() {
+                self.select(&mut selection, feed).await?;
+            }
             if let Phase::Select(_, selections) = &mut self.phase {
                 selections.push((window, selection));
                 self.close_window(window.rows);
                 continue;
             }
-            let batch = self.gather(selection, feed).await?;
-            if let Some(batch) = batch {
+            if let Some(batch) = self.gather(&mut selection, feed).await? {
                 return Ok(Step::Batch(batch));
             }
         }
@@ -372,19 +374,16 @@ impl Engine {
     }
 
     /// Runs the predicates over the next window.
-    async fn select(&mut self, rows: usize, feed: &mut Feed) -> Result<Selection> {
-        let mut selection = Selection::all(rows);
-        if !self.filter.is_empty() {
-            self.filter.narrow(&mut self.columns, &mut selection, feed).await?;
-            let kept = selection.count();
-            self.counters.rows_pruned.add(rows - kept);
-            if kept == 0 {
-                self.counters.windows_skipped.add(1);
-            } else if self.residuals.is_empty() {
-                self.counters.rows_matched.add(kept);
-            }
+    async fn select(&mut self, selection: &mut Selection, feed: &mut Feed) -> Result<()> {
+        self.filter.narrow(&mut self.columns, selection, feed).await?;
+        let kept = selection.count();
+        self.counters.rows_pruned.add(selection.len() - kept);
+        if kept == 0 {
+            self.counters.windows_skipped.add(1);
+        } else if self.residuals.is_empty() {
+            self.counters.rows_matched.add(kept);
         }
-        Ok(selection)
+        Ok(())
     }
 
     /// Passes over rows that no predicate needs to see.
@@ -412,7 +411,7 @@ impl Engine {
     }
 
     /// Gathers the survivors of the present window; a batch, if they fill one.
-    async fn gather(&mut self, mut selection: Selection, feed: &mut Feed) -> Result<Option<RecordBatch>> {
+    async fn gather(&mut self, selection: &mut Selection, feed: &mut Feed) -> Result<Option<RecordBatch>> {
         if self.residuals.is_empty() {
             // What is gathered is delivered: the limit can act at once.
             selection.truncate(self.remaining - self.survivors.rows());
@@ -427,8 +426,8 @@ impl Engine {
         for column in &mut self.columns {
             let in_window = std::mem::take(&mut column.in_window);
             match column.role {
-                Role::Early if in_window => column.reader.append_window(&selection)?,
-                Role::Early => column.append(&selection, feed).await?,
+                Role::Early if in_window => column.reader.append_window(selection)?,
+                Role::Early => column.append(selection, feed).await?,
                 Role::Filtered if !in_window => column.reader.skip(selection.len()),
                 Role::Filtered | Role::Late => {}
             }

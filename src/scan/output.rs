@@ -46,10 +46,10 @@ impl Survivors {
     }
 
     /// A window with `count` survivors.
-    pub(super) fn append(&mut self, selection: Selection, count: usize) {
+    pub(super) fn append(&mut self, selection: &Selection, count: usize) {
         self.rows += count;
         if let Some(lags) = &mut self.lags {
-            lags.push(Lag::Window(selection));
+            lags.push(Lag::Window(selection.clone()));
         }
     }
 
