@@ -230,11 +230,7 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                 kernels::fill_bits(words, 0, values.len(), true);
             }
             Self::Views { views, inverted } => {
-                match views.as_slice() {
-                    [one] => select_by(values.views(), words, |view| view == one),
-                    [one, two] => select_by(values.views(), words, |view| (view == one) | (view == two)),
-                    many => select_by(values.views(), words, |view| many.contains(view)),
-                }
+                kernels().in_views(values.views(), views, words);
                 if *inverted {
                     invert(words, values.len());
                 }

@@ -2,6 +2,7 @@
 //! (DELTA_LENGTH_BYTE_ARRAY).
 
 use crate::error::{Error, Result};
+use crate::kernels::{MARGIN, kernels};
 
 use super::byte_array::{
     INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_at, load_payload, long_view, make_inline_view, view_bytes,
@@ -190,6 +191,13 @@ impl DeltaByteArray {
     /// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
     fn read_short(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) {
         let mut view = make_inline_view(&self.previous).unwrap_or_default();
+        if start >= MARGIN && page.len() - self.position >= MARGIN {
+            let (prefixes, suffixes) = (&self.prefix_lengths[..count], &self.suffix_lengths[..count]);
+            view = kernels().front_coded(prefixes, suffixes, page, start, view, out.grow(count));
+            self.previous.clear();
+            self.previous.extend_from_slice(view_bytes(&view, &[]));
+            return;
+        }
         let mut position = start;
         let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
         for (slot, (&prefix, &suffix)) in out.grow(count).iter_mut().zip(lengths) {

@@ -6,7 +6,7 @@
 use super::delta::decode_octets;
 use super::delta::{self, Runs, decode, sum};
 use super::tools;
-use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value};
+use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value, views};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -74,6 +74,22 @@ macro_rules! table {
             U::interleave(streams, stride, out);
         }
         $(#[$feature])*
+        unsafe fn front_coded(
+            prefixes: &[i32],
+            suffixes: &[i32],
+            bytes: &[u8],
+            start: usize,
+            previous: u128,
+            out: &mut [u128],
+        ) -> u128 {
+            // SAFETY: the caller's.
+            unsafe { views::front_coded(prefixes, suffixes, bytes, start, previous, out) }
+        }
+        $(#[$feature])*
+        fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
+            views::in_views(views, set, words);
+        }
+        $(#[$feature])*
         fn count_ones(words: &[u64]) -> usize {
             bits::count_ones(words)
         }
@@ -123,6 +139,8 @@ macro_rules! table {
                 interleave: interleave::<u128>,
             },
             unpack: up_to_32!(unpack),
+            front_coded,
+            in_views,
             count_ones,
             pext_words,
             pdep_words,
@@ -195,6 +213,7 @@ static AVX512: Kernels = {
     kernels.u32.interleave = avx512::interleave::interleave_u32;
     kernels.u64.interleave = avx512::interleave::interleave_u64;
     kernels.u64.gather = avx512::gather::gather_u64;
+    kernels.in_views = avx512::views::in_views;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u128.compact = AVX2.u128.compact;
     kernels.u128.expand = AVX2.u128.expand;

@@ -12,6 +12,7 @@
 //! | `delta` | DELTA_BINARY_PACKED: the walk over blocks for all instruction sets, and the generic engines |
 //! | `compare`, `sets` | comparisons and membership, to bitmaps |
 //! | `select` | selected values moved together, apart, and by index |
+//! | `views` | Arrow views of byte arrays |
 //! | `unpack`, `interleave` | bit-packed values; values from streams of their bytes |
 //! | `bits`, `varint` | bitmaps; integers of any length |
 //! | `tools` | what differs between instruction sets in few words |
@@ -44,6 +45,7 @@ mod tools;
 mod unpack;
 mod value;
 mod varint;
+mod views;
 
 pub use bits::{copy_bits, copy_packed_bits, fill_bits};
 pub use compare::Comparison;
@@ -51,6 +53,7 @@ pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;
 pub use value::Value;
 pub use varint::{read_uleb, zigzag};
+pub use views::MARGIN;
 
 /// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
 pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
@@ -102,10 +105,15 @@ pub struct Kernels {
     u128: value::Table<u128>,
     /// One for each width up to 32.
     unpack: &'static [Unpack],
+    front_coded: FrontCoded,
+    in_views: unsafe fn(&[u128], &[u128], &mut [u64]),
     count_ones: unsafe fn(&[u64]) -> usize,
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
 }
+
+/// Prefixes, suffixes, bytes and where the first suffix is, the view before, and the views.
+type FrontCoded = unsafe fn(&[i32], &[i32], &[u8], usize, u128, &mut [u128]) -> u128;
 
 /// Unpacks values of one width.
 type Unpack = unsafe fn(&[u8], &mut [u32]);

@@ -498,3 +498,74 @@ fn bits_by_index() {
         }
     }
 }
+
+#[test]
+fn front_coded_values() {
+    let mut random = Random(31);
+    for len in (0..70).chain([256, 1000]) {
+        for _ in 0..8 {
+            let alike = random.below(4);
+            let (mut prefixes, mut suffixes, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+            let mut bytes = random.bytes(MARGIN + random.0 as usize % 3);
+            let start = bytes.len();
+            let mut value = random.bytes(5);
+            let previous = view_of(&value);
+            for _ in 0..len {
+                let prefix = if alike == 0 { 0 } else { random.below(value.len() + 1) };
+                let suffix = random.below(if alike == 3 { 2 } else { 13 }.min(13 - prefix));
+                value.truncate(prefix);
+                value.extend(random.bytes(suffix));
+                bytes.extend_from_slice(&value[prefix..]);
+                prefixes.push(prefix as i32);
+                suffixes.push(suffix as i32);
+                expected.push(view_of(&value));
+            }
+            bytes.extend(random.bytes(MARGIN));
+            for table in tables() {
+                let mut out = vec![7; len];
+                let last = table.front_coded(&prefixes, &suffixes, &bytes, start, previous, &mut out);
+                assert_eq!(out, expected, "{table:?}");
+                assert_eq!(last & !0xffff_ffff, expected.last().copied().unwrap_or(previous) & !0xffff_ffff);
+            }
+        }
+    }
+    let refused = |prefixes: &[i32], suffixes: &[i32], len: usize, start: usize| {
+        let bytes = vec![0; len];
+        let call = || isa::PORTABLE.front_coded(prefixes, suffixes, &bytes, start, 0, &mut vec![0; prefixes.len()]);
+        assert!(std::panic::catch_unwind(call).is_err());
+    };
+    refused(&[0], &[4], 100, 15);
+    refused(&[0], &[4], 35, 16);
+    refused(&[9], &[4], 100, 16);
+    refused(&[-1], &[4], 100, 16);
+    refused(&[0], &[-1], 100, 16);
+    refused(&[i32::MAX], &[i32::MAX], 100, 16);
+    refused(&[0, 0], &[4], 100, 16);
+}
+
+fn view_of(value: &[u8]) -> u128 {
+    let mut view = [0; 16];
+    view[0] = value.len() as u8;
+    view[4..4 + value.len()].copy_from_slice(value);
+    u128::from_le_bytes(view)
+}
+
+#[test]
+fn views_in_sets() {
+    let mut random = Random(32);
+    for len in 0..300_usize {
+        let few: Vec<u128> = (0..5).map(|_| u128::from(random.next()) << 64 | u128::from(random.next())).collect();
+        // Views that share a half with another.
+        let pick = |random: &mut Random| few[random.below(5)] & u128::from(u64::MAX) | few[random.below(5)] >> 64 << 64;
+        let views: Vec<u128> = (0..len).map(|_| pick(&mut random)).collect();
+        let set: Vec<u128> = (0..random.below(4)).map(|_| pick(&mut random)).collect();
+        for table in tables() {
+            let mut words = vec![u64::MAX; len.div_ceil(64) + 1];
+            table.in_views(&views, &set, &mut words);
+            for index in 0..len.div_ceil(64) * 64 {
+                assert_eq!(bit(&words, index), views.get(index).is_some_and(|view| set.contains(view)), "{table:?}");
+            }
+            assert_eq!(words.last(), Some(&u64::MAX));
+        }
+    }
+}

@@ -10,6 +10,7 @@
 //! | `sets` | membership in sets of integers, to bitmaps |
 //! | `tables` | constants to unpack each width |
 //! | `unpack` | bit-packed values to lanes |
+//! | `views` | comparisons of views |
 
 pub(super) mod compare;
 pub(super) mod delta;
@@ -19,3 +20,4 @@ pub(super) mod select;
 pub(super) mod sets;
 mod tables;
 pub(super) mod unpack;
+pub(super) mod views;
