@@ -1,5 +1,7 @@
 //! Byte arrays as Arrow views: 16 bytes a value, short values inside of the view.
 
+use std::mem::MaybeUninit;
+
 use crate::error::{Error, Result};
 
 /// The longest value that lives in its view.
@@ -69,6 +71,34 @@ impl ViewBuffer {
         let len = self.views.len();
         self.views.resize(len + count, 0);
         &mut self.views[len..]
+    }
+
+    /// Appends values whose long bytes `write` puts into `room` bytes of memory: it gets these, where in `data` they begin, and
+    /// `count` views to write, and says how many of the bytes it wrote, or nothing, and then nothing happens.
+    ///
+    /// # Errors
+    /// Limit: `data` is full.
+    ///
+    /// # Safety
+    /// As many bytes as `write` says are written, from the first on.
+    pub(super) unsafe fn append_with(
+        &mut self,
+        count: usize,
+        room: usize,
+        write: impl FnOnce(&mut [MaybeUninit<u8>], u32, &mut [u128]) -> Option<usize>,
+    ) -> Result<bool> {
+        let offset = self.reserve(room)?;
+        self.data.reserve(room);
+        let len = self.views.len();
+        self.views.resize(len + count, 0);
+        // What is reserved ends below 2^31.
+        let written = write(&mut self.data.spare_capacity_mut()[..room], offset as u32, &mut self.views[len..]);
+        match written {
+            // SAFETY: they were written, by the caller's word, and there is room for them.
+            Some(written) => unsafe { self.data.set_len(offset + written.min(room)) },
+            None => self.views.truncate(len),
+        }
+        Ok(written.is_some())
     }
 
     /// Forgets all values and keeps the allocations.

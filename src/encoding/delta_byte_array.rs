@@ -2,7 +2,7 @@
 //! (DELTA_LENGTH_BYTE_ARRAY).
 
 use crate::error::{Error, Result};
-use crate::kernels::{MARGIN, kernels};
+use crate::kernels::{FrontCoded, LONGEST, MARGIN, kernels};
 
 use super::byte_array::{
     INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_at, load_payload, long_view, make_inline_view, view_bytes,
@@ -193,7 +193,8 @@ impl DeltaByteArray {
         let mut view = make_inline_view(&self.previous).unwrap_or_default();
         if start >= MARGIN && page.len() - self.position >= MARGIN {
             let (prefixes, suffixes) = (&self.prefix_lengths[..count], &self.suffix_lengths[..count]);
-            view = kernels().front_coded(prefixes, suffixes, page, start, view, out.grow(count));
+            let input = FrontCoded { prefixes, suffixes, bytes: page, start };
+            view = kernels().front_coded(input, view, out.grow(count));
             self.previous.clear();
             self.previous.extend_from_slice(view_bytes(&view, &[]));
             return;
@@ -220,6 +221,9 @@ impl DeltaByteArray {
     ///
     /// All are written to the buffer, and the next one over those that fit in their views.
     fn read_any(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) -> Result<()> {
+        if self.read_registers(page, start, count, out)? {
+            return Ok(());
+        }
         let slack = self.previous.len() + CHUNK;
         let total = total_length(&self.prefix_lengths[..count]) + total_length(&self.suffix_lengths[..count]);
         // What does not fit an address does not fit the buffer.
@@ -259,6 +263,36 @@ impl DeltaByteArray {
         data.truncate(write);
         out.data = data;
         Ok(())
+    }
+
+    /// Appends values if none of them is longer than a register, and the processor has such.
+    fn read_registers(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) -> Result<bool> {
+        let (prefixes, suffixes) = (&self.prefix_lengths[..count], &self.suffix_lengths[..count]);
+        let (longest, total) = prefixes.iter().zip(suffixes).fold((0, 0), |(longest, total), (&prefix, &suffix)| {
+            let length = prefix.wrapping_add(suffix);
+            (length.max(longest), length.wrapping_add(total))
+        });
+        let Some(value) = self.previous.get(..).filter(|value| value.len() <= LONGEST && longest <= LONGEST as i32)
+        else {
+            return Ok(false);
+        };
+        let mut register = [0; LONGEST];
+        register[..value.len()].copy_from_slice(value);
+        let input = FrontCoded { prefixes, suffixes, bytes: page, start };
+        let buffer_index = out.buffer_index;
+        // SAFETY: the kernel says how many bytes it wrote.
+        let done = unsafe {
+            out.append_with(count, total as usize + LONGEST, |data, first, views| {
+                kernels().front_coded_long(input, &mut register, data, (buffer_index, first), views)
+            })
+        };
+        let done = done?;
+        if done && let (Some(prefix), Some(suffix)) = (prefixes.last(), suffixes.last()) {
+            let length = (prefix + suffix) as usize;
+            self.previous.clear();
+            self.previous.extend_from_slice(&register[..length]);
+        }
+        Ok(done)
     }
 
     /// Appends values of at most [`WORD`] bytes: a register is the state.

@@ -74,16 +74,9 @@ macro_rules! table {
             U::interleave(streams, stride, out);
         }
         $(#[$feature])*
-        unsafe fn front_coded(
-            prefixes: &[i32],
-            suffixes: &[i32],
-            bytes: &[u8],
-            start: usize,
-            previous: u128,
-            out: &mut [u128],
-        ) -> u128 {
+        unsafe fn front_coded(input: &views::FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
             // SAFETY: the caller's.
-            unsafe { views::front_coded(prefixes, suffixes, bytes, start, previous, out) }
+            unsafe { views::front_coded(input, previous, out) }
         }
         $(#[$feature])*
         fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
@@ -140,6 +133,7 @@ macro_rules! table {
             },
             unpack: up_to_32!(unpack),
             front_coded,
+            front_coded_long: None,
             in_views,
             count_ones,
             pext_words,
@@ -213,6 +207,7 @@ static AVX512: Kernels = {
     kernels.u32.interleave = avx512::interleave::interleave_u32;
     kernels.u64.interleave = avx512::interleave::interleave_u64;
     kernels.u64.gather = avx512::gather::gather_u64;
+    kernels.front_coded_long = Some(avx512::front_coding::front_coded_long);
     kernels.in_views = avx512::views::in_views;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u128.compact = AVX2.u128.compact;

@@ -23,6 +23,7 @@
 //! Nothing here allocates or returns errors. What a caller must have checked is an assertion in the face; pages and streams
 //! are never trusted: a kernel stops before what it does not understand, and `encoding` says what is wrong with it.
 
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
@@ -53,7 +54,7 @@ pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;
 pub use value::Value;
 pub use varint::{read_uleb, zigzag};
-pub use views::MARGIN;
+pub use views::{FrontCoded, LONGEST, MARGIN};
 
 /// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
 pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
@@ -105,15 +106,17 @@ pub struct Kernels {
     u128: value::Table<u128>,
     /// One for each width up to 32.
     unpack: &'static [Unpack],
-    front_coded: FrontCoded,
+    front_coded: unsafe fn(&FrontCoded<'_>, u128, &mut [u128]) -> u128,
+    front_coded_long: Option<FrontCodedLong>,
     in_views: unsafe fn(&[u128], &[u128], &mut [u64]),
     count_ones: unsafe fn(&[u64]) -> usize,
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
 }
 
-/// Prefixes, suffixes, bytes and where the first suffix is, the view before, and the views.
-type FrontCoded = unsafe fn(&[i32], &[i32], &[u8], usize, u128, &mut [u128]) -> u128;
+/// See [`Kernels::front_coded_long`].
+type FrontCodedLong =
+    unsafe fn(&FrontCoded<'_>, &mut [u8; LONGEST], &mut [MaybeUninit<u8>], (u32, u32), &mut [u128]) -> usize;
 
 /// Unpacks values of one width.
 type Unpack = unsafe fn(&[u8], &mut [u32]);

@@ -523,7 +523,8 @@ fn front_coded_values() {
             bytes.extend(random.bytes(MARGIN));
             for table in tables() {
                 let mut out = vec![7; len];
-                let last = table.front_coded(&prefixes, &suffixes, &bytes, start, previous, &mut out);
+                let input = FrontCoded { prefixes: &prefixes, suffixes: &suffixes, bytes: &bytes, start };
+                let last = table.front_coded(input, previous, &mut out);
                 assert_eq!(out, expected, "{table:?}");
                 assert_eq!(last & !0xffff_ffff, expected.last().copied().unwrap_or(previous) & !0xffff_ffff);
             }
@@ -531,7 +532,13 @@ fn front_coded_values() {
     }
     let refused = |prefixes: &[i32], suffixes: &[i32], len: usize, start: usize| {
         let bytes = vec![0; len];
-        let call = || isa::PORTABLE.front_coded(prefixes, suffixes, &bytes, start, 0, &mut vec![0; prefixes.len()]);
+        let call = || {
+            isa::PORTABLE.front_coded(
+                FrontCoded { prefixes, suffixes, bytes: &bytes, start },
+                0,
+                &mut vec![0; prefixes.len()],
+            )
+        };
         assert!(std::panic::catch_unwind(call).is_err());
     };
     refused(&[0], &[4], 100, 15);
@@ -566,6 +573,60 @@ fn views_in_sets() {
                 assert_eq!(bit(&words, index), views.get(index).is_some_and(|view| set.contains(view)), "{table:?}");
             }
             assert_eq!(words.last(), Some(&u64::MAX));
+        }
+    }
+}
+
+#[test]
+fn front_coded_long_values() {
+    let mut random = Random(33);
+    for len in (0..40).chain([256, 1000]) {
+        for _ in 0..12 {
+            let (alike, most) = (random.below(4), [12, 16, 40, LONGEST][random.below(4)]);
+            let (mut prefixes, mut suffixes, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+            let start = random.below(4);
+            let mut bytes = random.bytes(start);
+            let mut value = random.bytes(most / 2);
+            let mut register = [0; LONGEST];
+            register[..value.len()].copy_from_slice(&value);
+            let before = register;
+            for _ in 0..len {
+                let prefix = if alike == 0 { 0 } else { random.below(value.len() + 1) };
+                let suffix = random.below(if alike == 3 { 2 } else { most + 1 }.min(most + 1 - prefix));
+                value.truncate(prefix);
+                value.extend(random.bytes(suffix));
+                bytes.extend_from_slice(&value[prefix..]);
+                prefixes.push(prefix as i32);
+                suffixes.push(suffix as i32);
+                expected.push(value.clone());
+            }
+            // The page ends with the last suffix.
+            let bytes = bytes.into_boxed_slice();
+            let total: usize = expected.iter().map(Vec::len).sum();
+            for table in tables() {
+                let (mut out, mut register) = (vec![7; len], before);
+                let mut data = vec![MaybeUninit::new(9); total + LONGEST];
+                let input = FrontCoded { prefixes: &prefixes, suffixes: &suffixes, bytes: &bytes, start };
+                let Some(written) = table.front_coded_long(input, &mut register, &mut data, (3, 100), &mut out) else {
+                    continue;
+                };
+                // SAFETY: initialised above.
+                let data: Vec<u8> = data.iter().map(|byte| unsafe { byte.assume_init() }).collect();
+                assert_eq!(written, expected.iter().map(Vec::len).filter(|&len| len > 12).sum::<usize>());
+                for (view, value) in out.iter().zip(&expected) {
+                    if value.len() <= 12 {
+                        assert_eq!(*view, view_of(value), "{table:?}");
+                    } else {
+                        let [length, first, buffer, offset] = [0, 32, 64, 96].map(|shift| (view >> shift) as u32);
+                        assert_eq!((length as usize, buffer), (value.len(), 3));
+                        assert_eq!(first.to_le_bytes(), value[..4]);
+                        assert_eq!(data[offset as usize - 100..][..value.len()], **value, "{table:?}");
+                    }
+                }
+                let last = expected.last().map_or(&before[..], |last| last);
+                assert_eq!(register[..last.len()], *last);
+                assert!(register[last.len()..].iter().all(|&byte| byte == 0));
+            }
         }
     }
 }

@@ -1,9 +1,52 @@
 //! Arrow views of byte arrays: 16 bytes, the length in the first four, then up to 12 bytes padded with zeros.
 
+use std::mem::MaybeUninit;
+
 use super::Kernels;
 
 /// The longest value that lives in its view.
-const INLINE_LEN: usize = 12;
+pub(super) const INLINE_LEN: usize = 12;
+
+/// The longest value that [`Kernels::front_coded_long`] takes.
+pub const LONGEST: usize = 64;
+
+/// Values of which each begins with some bytes of the one before.
+#[derive(Debug, Clone, Copy)]
+pub struct FrontCoded<'a> {
+    /// How many bytes of the value before each value begins with.
+    pub prefixes: &'a [i32],
+    /// How many bytes of its own follow them.
+    pub suffixes: &'a [i32],
+    /// Where these are, one after the other from `start` on.
+    pub bytes: &'a [u8],
+    /// See `bytes`.
+    pub start: usize,
+}
+
+impl FrontCoded<'_> {
+    /// The lengths added up and the longest value, if there are `count` of which none is negative, and the suffixes are in
+    /// `bytes` with `margin` bytes around them.
+    #[inline(always)]
+    fn check(&self, count: usize, margin: usize) -> Option<(usize, usize)> {
+        if self.prefixes.len() != count || self.suffixes.len() != count || count > 1 << 16 {
+            return None;
+        }
+        let (mut any, mut longest, mut total, mut own) = (0, 0, 0_i32, 0_i32);
+        for (&prefix, &suffix) in self.prefixes.iter().zip(self.suffixes) {
+            let length = prefix.wrapping_add(suffix);
+            any |= prefix | suffix | length;
+            longest = longest.max(length);
+            total = total.wrapping_add(length);
+            own = own.wrapping_add(suffix);
+        }
+        // So many short lengths do not wrap.
+        if any < 0 || longest > LONGEST as i32 {
+            return None;
+        }
+        let end = self.start.checked_add(own as usize)?.checked_add(margin)?;
+        (self.start >= margin && end <= self.bytes.len()).then_some((total as usize, longest as usize))
+    }
+}
 
 /// Bytes before and after a suffix that [`Kernels::front_coded`] may load.
 pub const MARGIN: usize = 16;
@@ -20,35 +63,42 @@ static PAYLOAD: [u128; INLINE_LEN + 1] = {
 };
 
 impl Kernels {
-    /// Makes the views of values of at most 12 bytes, of which each begins with `prefixes[i]` bytes of the one before, and goes
-    /// on with the next `suffixes[i]` bytes of `bytes` from `start` on. `previous` is the view of the value before the first;
-    /// what comes back is the last.
+    /// Makes the views of values of at most 12 bytes. `previous` is the view of the value before the first; what comes back is
+    /// the last.
     ///
     /// # Panics
     /// The slices differ in length, a length is negative, a value is longer than 12 bytes, or there are no [`MARGIN`] bytes
     /// before the first suffix, or after the last.
-    pub fn front_coded(
-        &self,
-        prefixes: &[i32],
-        suffixes: &[i32],
-        bytes: &[u8],
-        start: usize,
-        previous: u128,
-        out: &mut [u128],
-    ) -> u128 {
-        assert!(prefixes.len() == out.len() && suffixes.len() == out.len(), "a prefix and a suffix for each view");
-        let (mut any, mut longest, mut total) = (0, 0, 0_u64);
-        for (&prefix, &suffix) in prefixes.iter().zip(suffixes) {
-            any |= prefix | suffix;
-            longest = longest.max(prefix.wrapping_add(suffix));
-            total += u64::from(suffix.cast_unsigned());
-        }
-        // Neither is negative, so that a sum that wraps is.
-        assert!(any >= 0 && (any as usize) < 16 && longest as usize <= INLINE_LEN, "values fit into their views");
-        let end = usize::try_from(total).ok().and_then(|total| start.checked_add(total)?.checked_add(MARGIN));
-        assert!(start >= MARGIN && end.is_some_and(|end| end <= bytes.len()), "suffixes lie within their margins");
+    pub fn front_coded(&self, input: FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+        let checked = input.check(out.len(), MARGIN);
+        assert!(
+            checked.is_some_and(|(_, longest)| longest <= INLINE_LEN),
+            "values fit into their views, within margins"
+        );
         // SAFETY: there is a reference to this table, so the processor has its features; the rest was checked.
-        unsafe { (self.front_coded)(prefixes, suffixes, bytes, start, previous, out) }
+        unsafe { (self.front_coded)(&input, previous, out) }
+    }
+
+    /// Makes values of at most [`LONGEST`] bytes: views, and the bytes of those longer than 12 in `data`, of which the number
+    /// comes back. `value` is the one before the first, with zeros behind, and then the last; `place` is what the views say of
+    /// `data`: the index of the buffer, and where in it `data` begins. None, and nothing is done, where there is no quick way.
+    ///
+    /// # Panics
+    /// The slices differ in length, a length is negative or too long, the suffixes run past the end of the bytes, or `data` has
+    /// no room for all values and [`LONGEST`] bytes more.
+    pub fn front_coded_long(
+        &self,
+        input: FrontCoded<'_>,
+        value: &mut [u8; LONGEST],
+        data: &mut [MaybeUninit<u8>],
+        place: (u32, u32),
+        out: &mut [u128],
+    ) -> Option<usize> {
+        let kernel = self.front_coded_long?;
+        let total = input.check(out.len(), 0).map(|(total, _)| total);
+        assert!(total.is_some_and(|total| total + LONGEST <= data.len()), "short values, and room for them");
+        // SAFETY: there is a reference to this table, so the processor has its features; the rest was checked.
+        Some(unsafe { kernel(&input, value, data, place, out) })
     }
 
     /// Sets bit `i` where `views[i]` is one of `set`, and clears it elsewhere, up to the end of the last word.
@@ -66,14 +116,8 @@ impl Kernels {
 /// What [`Kernels::front_coded`] checks.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) unsafe fn front_coded(
-    prefixes: &[i32],
-    suffixes: &[i32],
-    bytes: &[u8],
-    start: usize,
-    previous: u128,
-    out: &mut [u128],
-) -> u128 {
+pub(super) unsafe fn front_coded(input: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+    let FrontCoded { prefixes, suffixes, bytes, start } = *input;
     use std::arch::x86_64::*;
     // SAFETY: every x86-64 processor has SSE2; lengths are those of the masks; a load begins at most 16 bytes before its suffix,
     // and ends at most 16 bytes after the beginning of it.
@@ -103,14 +147,8 @@ pub(super) unsafe fn front_coded(
 /// As for x86-64; nothing depends on it here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(super) unsafe fn front_coded(
-    prefixes: &[i32],
-    suffixes: &[i32],
-    bytes: &[u8],
-    start: usize,
-    previous: u128,
-    out: &mut [u128],
-) -> u128 {
+pub(super) unsafe fn front_coded(input: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+    let FrontCoded { prefixes, suffixes, bytes, start } = *input;
     let (mut view, mut position) = (previous, start);
     for (slot, (&prefix, &suffix)) in out.iter_mut().zip(prefixes.iter().zip(suffixes)) {
         let (prefix, suffix) = (prefix as usize, suffix as usize);

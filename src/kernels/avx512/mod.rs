@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `compare` | comparisons to bitmaps |
 //! | `delta` | DELTA_BINARY_PACKED: decoded, added up, compared |
+//! | `front_coding` | values that begin as the one before |
 //! | `gather` | lookups in small dictionaries |
 //! | `interleave` | values from streams of their bytes |
 //! | `select` | selected values moved together and apart |
@@ -14,6 +15,7 @@
 
 pub(super) mod compare;
 pub(super) mod delta;
+pub(super) mod front_coding;
 pub(super) mod gather;
 pub(super) mod interleave;
 pub(super) mod select;
