@@ -39,7 +39,8 @@ impl ReaderFactory {
 
 impl std::fmt::Debug for ReaderFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReaderFactory").field("store", &self.store).finish_non_exhaustive()
+        // What a store shows of itself may hold secrets.
+        f.debug_struct("ReaderFactory").finish_non_exhaustive()
     }
 }
 

@@ -91,20 +91,31 @@ struct Request {
     task: Option<Task>,
 }
 
-/// A request that runs; dropping it ends it.
-struct Task(JoinHandle<Result<Vec<Bytes>>>);
+/// A request that runs; dropping it ends it, and gives back its memory at once, although the runtime lets go of it later.
+struct Task {
+    handle: JoinHandle<Result<Vec<Bytes>>>,
+    /// Until what it brings has been taken.
+    share: Option<Arc<Share>>,
+}
 
 impl Future for Task {
     type Output = Result<Vec<Bytes>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|joined| joined.map_err(Error::external)?)
+        let polled = Pin::new(&mut self.handle).poll(context);
+        if polled.is_ready() {
+            self.share = None;
+        }
+        polled.map(|joined| joined.map_err(Error::external)?)
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.0.abort();
+        self.handle.abort();
+        if let Some(share) = &self.share {
+            share.release();
+        }
     }
 }
 
@@ -124,12 +135,21 @@ impl AsRef<[u8]> for Held {
 struct Share {
     bytes: usize,
     held: Arc<AtomicUsize>,
-    _reserved: Reserved,
+    /// None once it is given back.
+    reserved: Mutex<Option<Reserved>>,
+}
+
+impl Share {
+    fn release(&self) {
+        if lock(&self.reserved).take().is_some() {
+            self.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.release();
     }
 }
 
@@ -220,6 +240,10 @@ impl Feed {
                     return Ok(piece);
                 }
             }
+            // What no request will bring, nobody waits for.
+            if !self.open.requests.iter().any(|request| request.part.brings(leaf, range.start)) {
+                break;
+            }
             let Some(mut request) = self.open.requests.pop_front() else { break };
             let task = match request.task.take() {
                 Some(task) => task,
@@ -247,12 +271,11 @@ impl Feed {
         }
     }
 
-    /// Gives up what is on its way for later row groups; whether that was anything.
+    /// Gives up the last of what is on its way for later row groups, and reads less ahead from here on; whether there was any.
     pub(super) fn shed(&mut self) -> bool {
-        let mut shed = false;
-        for request in self.planned.iter_mut().flat_map(|planned| &mut planned.requests) {
-            shed |= request.task.take().is_some();
-        }
+        let mut requests = self.planned.iter_mut().flat_map(|planned| &mut planned.requests).rev();
+        let shed = requests.find_map(|request| request.task.take()).is_some();
+        self.read_ahead = self.read_ahead.min(self.held());
         shed
     }
 
@@ -343,18 +366,21 @@ impl Feed {
         let bytes = part.bytes();
         let reserved = Reserved::new(&self.budget, bytes)?;
         self.held.fetch_add(bytes, Ordering::Relaxed);
-        let share = Arc::new(Share { bytes, held: Arc::clone(&self.held), _reserved: reserved });
+        let reserved = Mutex::new(Some(reserved));
+        let share = Arc::new(Share { bytes, held: Arc::clone(&self.held), reserved });
+        let of_task = Some(Arc::clone(&share));
         let ranges: Vec<Range<u64>> = part.extents.iter().map(|extent| extent.range.clone()).collect();
         let fetched = self.fetch.fetch(ranges.clone());
         let (counters, traffic) = (Arc::clone(&self.counters), Arc::clone(&self.traffic));
-        Ok(Task(tokio::spawn(async move {
+        let handle = tokio::spawn(async move {
             let start = Instant::now();
             let pieces = checked(&ranges, fetched.await?)?;
             lock(&traffic).request(bytes, start.elapsed());
             counters.bytes_fetched.add(bytes);
             let held = |bytes| Bytes::from_owner(Held { bytes, _share: Arc::clone(&share) });
             Ok(pieces.into_iter().map(held).collect())
-        })))
+        });
+        Ok(Task { handle, share: of_task })
     }
 
     /// Starts what the scan cannot go on without.
@@ -434,8 +460,9 @@ impl Feed {
     }
 }
 
-fn lock(traffic: &Mutex<Traffic>) -> MutexGuard<'_, Traffic> {
-    traffic.lock().unwrap_or_else(PoisonError::into_inner)
+/// Nothing that panics leaves behind what others may not see.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `bytes` if they are what was asked for.

@@ -36,6 +36,14 @@ impl Extent {
 }
 
 impl Part {
+    /// Whether byte `position` of the chunk of `leaf` is among them.
+    pub(super) fn brings(&self, leaf: usize, position: usize) -> bool {
+        let has = |extent: &Extent| {
+            extent.leaf == leaf && (extent.offset..extent.offset + extent.bytes()).contains(&position)
+        };
+        self.extents.iter().any(has)
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.extents.iter().map(Extent::bytes).sum()
     }

@@ -61,7 +61,6 @@ impl Scan {
 
 impl Driver {
     fn new(mut scan: Scan, fetch: Box<dyn Fetch>, gate: Option<Box<dyn Gate>>) -> Result<Self> {
-        let has_conditions = !scan.predicates.is_empty() || !scan.residuals.is_empty() || gate.is_some();
         let engine = Engine::new(&mut scan)?;
         let feed = Feed {
             fetch,
@@ -70,7 +69,7 @@ impl Driver {
             metadata: scan.metadata,
             file_size: scan.file_size,
             read_ahead: scan.read_ahead_bytes,
-            may_end_early: scan.limit.is_some() && has_conditions,
+            may_end_early: scan.limit.is_some(),
             leaves: engine.leaves(),
             projected: engine.projected_leaves(),
             whole: engine.whole_leaves(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 pub(super) struct Traffic {
     /// The quickest small request: about what one costs whatever its size.
     latency: Option<Duration>,
+    requests: u32,
     bytes: usize,
     time: Duration,
     /// Of each leaf the pages that were read, and all that there were.
@@ -32,6 +33,7 @@ impl Traffic {
         if bytes <= SMALL {
             self.latency = Some(self.latency.map_or(elapsed, |latency| latency.min(elapsed)));
         }
+        self.requests += 1;
         self.bytes += bytes;
         self.time += elapsed;
     }
@@ -53,10 +55,10 @@ impl Traffic {
         // One more than is expected: whoever waits pays for surprises.
         let needed = chunk.pages as f64 * read as f64 / all as f64 + 1.0;
         let Some(latency) = self.latency else { return needed * 2.0 < chunk.pages as f64 };
-        let second_per_byte = self.time.as_secs_f64() / self.bytes as f64;
-        let whole = chunk.bytes as f64 * second_per_byte;
-        let by_page = needed * (latency.as_secs_f64() + whole / chunk.pages as f64);
-        by_page < whole / 2.0
+        let second_per_byte = self.time.saturating_sub(latency * self.requests).as_secs_f64() / self.bytes as f64;
+        let bytes = chunk.bytes as f64 * second_per_byte;
+        let by_page = needed * (latency.as_secs_f64() + bytes / chunk.pages as f64);
+        by_page < (latency.as_secs_f64() + bytes) / 2.0
     }
 }
 
@@ -92,5 +94,18 @@ mod tests {
         assert!(untried.pays_to_wait(chunk(3, 10_000_000)));
         untried.pages(3, 110, 100);
         assert!(!untried.pays_to_wait(chunk(3, 10_000_000)));
+    }
+
+    /// 5 of 100 pages of 10 MB, 50 ms a request, 100 MB a second: one by one takes twice as long as whole, whatever was
+    /// asked for before.
+    #[test]
+    fn small_requests_do_not_make_bytes_dear() {
+        let chunk = ChunkSize { leaf: 3, bytes: 10_000_000, pages: 100 };
+        let mut traffic = traffic(50 * MILLISECOND, 5, 100);
+        assert!(!traffic.pays_to_wait(chunk));
+        for _ in 0..100 {
+            traffic.request(10_000, 50 * MILLISECOND);
+        }
+        assert!(!traffic.pays_to_wait(chunk));
     }
 }
