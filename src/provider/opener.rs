@@ -180,7 +180,7 @@ impl MiniblockOpener {
             limit: self.limit,
             limits: self.options.limits(),
             verify_checksums: self.options.verify_checksums,
-            read_ahead_bytes: self.options.read_ahead_bytes(),
+            read_ahead_bytes: self.options.read_ahead(),
             budget: Arc::clone(&self.budget),
             counters,
         };

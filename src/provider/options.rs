@@ -157,7 +157,7 @@ impl MiniblockOptions {
         self
     }
 
-    pub(super) fn read_ahead_bytes(&self) -> usize {
+    pub(super) fn read_ahead(&self) -> usize {
         const DEFAULT: usize = 64 << 20;
         self.read_ahead_bytes.unwrap_or(DEFAULT)
     }
