@@ -9,6 +9,7 @@ mod cloud;
 mod differential;
 mod encryption;
 mod fetch;
+mod fetch_bounds;
 mod files;
 mod fixtures;
 mod floors;

@@ -9,7 +9,7 @@ use super::values::{Encodings, Values};
 use super::window::{Rows, Window};
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
-use crate::page::{LargePage, PageBuffer, PageKind, PageReader};
+use crate::page::{LargePage, PageBuffer, PageReader};
 
 /// Bytes after which a page is large: some milliseconds of decompression, in which a thread serves nobody else.
 const LARGE_PAGE: usize = 2 << 20;
@@ -92,9 +92,39 @@ impl<E: Encodings> Cursor<E> {
     }
 
     /// Bytes of the chunk that have to be there before `rows` more rows can be read once `skip` are passed.
-    pub(crate) fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>> {
-        let (skip, rows) = self.beyond_page(skip, rows)?;
-        self.pages.as_ref()?.missing(skip, rows, self.continues)
+    ///
+    /// What is owed is paid by whole pages as far as they are there, so that their bytes can go.
+    pub(crate) fn missing(&mut self, skip: usize, rows: usize) -> Result<Option<Range<usize>>> {
+        if self.beyond_page(skip, rows).is_none() {
+            return Ok(None);
+        }
+        if self.left <= self.owed_rows && !self.continues {
+            self.owed_rows -= std::mem::take(&mut self.left);
+            self.pass_pages()?;
+        }
+        let missing = self.beyond_page(skip, rows).zip(self.pages.as_ref());
+        Ok(missing.and_then(|((skip, rows), pages)| pages.missing(skip, rows, self.continues)))
+    }
+
+    /// Passes over pages all of whose rows are owed, as far as they are there, and reads the dictionary before them. The
+    /// present page is done.
+    fn pass_pages(&mut self) -> Result<()> {
+        let Some(pages) = &mut self.pages else { return Ok(()) };
+        loop {
+            if !self.continues
+                && let Some(rows) = pages.pass_page(self.owed_rows)?
+            {
+                self.owed_rows -= rows;
+                self.counts.skipped += 1;
+            } else if pages.is_dictionary_there() {
+                pages.next_page()?;
+                pages.load(&mut self.page)?;
+                let read = self.values.read_dictionary(&self.page);
+                read.map_err(|error| error.at_page(pages.page_index()))?;
+            } else {
+                return Ok(());
+            }
+        }
     }
 
     /// The next page that has to be decompressed before `rows` more rows can be read once `skip` are passed, if it is large.
@@ -303,52 +333,32 @@ impl<E: Encodings> Cursor<E> {
 
     /// Goes to the next page that has a row which is not owed, and loads it.
     fn next_page(&mut self) -> Result<()> {
+        self.pass_pages()?;
         let Some(pages) = &mut self.pages else {
             return Err(Error::corrupt("no column chunk"));
         };
-        loop {
-            if !self.continues
-                && let Some(rows) = pages.pass_absent(self.owed_rows)
-            {
-                self.owed_rows -= rows;
-                self.counts.skipped += 1;
-                continue;
-            }
-            let Some(header) = pages.next_page()? else {
-                return Err(Error::corrupt("the column chunk has fewer rows than its row group"));
-            };
-            let rows = match header.kind {
-                PageKind::DataV1 { num_values, .. } | PageKind::DataV2 { num_values, .. } => num_values,
-                PageKind::Dictionary { .. } => {
-                    pages.load(&mut self.page)?;
-                    let page = &self.page;
-                    self.values.read_dictionary(page).map_err(|error| error.at_page(pages.page_index()))?;
-                    continue;
-                }
-                PageKind::Other => continue,
-            };
-            if rows <= self.owed_rows && !self.continues {
-                self.owed_rows -= rows;
-                self.counts.skipped += 1;
-                continue;
-            }
-            pages.load(&mut self.page)?;
-            self.counts.read += 1;
-            self.counts.bytes += header.uncompressed_size;
-            self.left = rows;
-            self.owed_values = 0;
-            let page = &self.page;
-            if self.optional {
-                self.levels.reset();
-            }
-            // A page of NULLs alone may lack value bytes, or have any: nothing is parsed that nobody can ask for.
-            return if page.values().is_empty() || page.is_all_null() {
-                self.values.start_empty_page();
-                Ok(())
-            } else {
-                self.values.start_page(page).map_err(|error| error.at_page(pages.page_index()))
-            };
+        let Some(header) = pages.next_page()? else {
+            return Err(Error::corrupt("the column chunk has fewer rows than its row group"));
+        };
+        pages.load(&mut self.page)?;
+        let (page, index) = (&self.page, pages.page_index());
+        let Some(rows) = header.data_values() else {
+            // A dictionary whose end is not there was refused.
+            return Err(Error::corrupt("dictionary page that is not there").at_page(index));
+        };
+        self.counts.read += 1;
+        self.counts.bytes += header.uncompressed_size;
+        self.left = rows;
+        self.owed_values = 0;
+        if self.optional {
+            self.levels.reset();
         }
+        // A page of NULLs alone may lack value bytes, or have any: nothing is parsed that nobody can ask for.
+        if page.values().is_empty() || page.is_all_null() {
+            self.values.start_empty_page();
+            return Ok(());
+        }
+        self.values.start_page(page).map_err(|error| error.at_page(index))
     }
 
     fn at_page(&self, error: Error) -> Error {

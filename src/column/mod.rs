@@ -63,7 +63,10 @@ pub(crate) trait Column: Send {
 
     /// Which bytes of the chunk have to be supplied before `rows` more rows can be read once `skip` are passed; None if all
     /// are there, as far as can be told. When they are supplied, more may be missing.
-    fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>>;
+    ///
+    /// # Errors
+    /// As [`Column::read_window`].
+    fn missing(&mut self, skip: usize, rows: usize) -> Result<Option<Range<usize>>>;
 
     /// Takes the bytes of the chunk at `offset`.
     fn supply(&mut self, offset: usize, bytes: Bytes);

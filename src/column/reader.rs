@@ -249,8 +249,8 @@ where
         self.cursor.skip(rows);
     }
 
-    fn missing(&self, skip: usize, rows: usize) -> Option<Range<usize>> {
-        self.cursor.missing(skip, rows)
+    fn missing(&mut self, skip: usize, rows: usize) -> Result<Option<Range<usize>>> {
+        self.cursor.missing(skip, rows).map_err(|error| error.at_column(&self.kind.path))
     }
 
     fn supply(&mut self, offset: usize, bytes: Bytes) {

@@ -84,21 +84,53 @@ impl PageReader {
         Ok(None)
     }
 
-    /// Passes over the next page by the offset index, where its bytes are not there and it has at most `rows` rows. Its rows,
-    /// if it was.
-    pub fn pass_absent(&mut self, rows: usize) -> Option<usize> {
-        if self.chunk.is_whole() || !self.chunk.peek(self.position).is_empty() {
-            return None;
+    /// Passes over the next data page if it has at most `rows` rows: by its header, or where that is not there by the offset
+    /// index. Its rows, if it was.
+    ///
+    /// # Errors
+    /// A header that is there is malformed.
+    pub fn pass_page(&mut self, rows: usize) -> Result<Option<usize>> {
+        while self.remaining > 0 {
+            let rest = self.chunk.peek(self.position);
+            let (passed, next, is_data) = if rest.is_empty() {
+                let Some((passed, next)) = self.chunk.indexed_page(self.position) else { return Ok(None) };
+                (passed, next, true)
+            } else {
+                let page = page_at(rest, self.position, self.chunk.len(), self.remaining);
+                let (header, body) = match page {
+                    Ok(page) => page,
+                    // It may be cut short.
+                    Err(_) if self.position + rest.len() < self.chunk.len() => return Ok(None),
+                    Err(error) => return Err(error.at_page(self.next_page)),
+                };
+                self.check(&header).map_err(|error| error.at_page(self.next_page))?;
+                match header.data_values() {
+                    Some(values) => (values, body.end, true),
+                    None if header.kind == PageKind::Other => (0, body.end, false),
+                    None => return Ok(None),
+                }
+            };
+            if passed > rows || passed as u64 > self.remaining {
+                return Ok(None);
+            }
+            self.remaining -= passed as u64;
+            self.position = next;
+            self.next_page += 1;
+            self.current = None;
+            if is_data {
+                return Ok(Some(passed));
+            }
         }
-        let (passed, next) = self.chunk.indexed_page(self.position)?;
-        if passed > rows || passed as u64 > self.remaining {
-            return None;
-        }
-        self.remaining -= passed as u64;
-        self.position = next;
-        self.next_page += 1;
-        self.current = None;
-        Some(passed)
+        Ok(None)
+    }
+
+    /// Whether the next page is a dictionary of which all bytes are there.
+    pub fn is_dictionary_there(&self) -> bool {
+        let rest = self.chunk.peek(self.position);
+        let page = page_at(rest, self.position, self.chunk.len(), self.remaining);
+        page.is_ok_and(|(header, body)| {
+            matches!(header.kind, PageKind::Dictionary { .. }) && body.end <= self.position + rest.len()
+        })
     }
 
     /// Which bytes of the chunk have to be there before `rows` more rows can be read once `skip` are passed, as far as can

@@ -23,7 +23,9 @@ pub(super) fn register_store(state: &dyn Session, url: &ListingTableUrl, options
     if runtime.object_store(&base).is_ok() {
         return Ok(());
     }
-    let environment = std::env::vars()
+    // What is no text is for others.
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()))
         .filter(|(name, _)| VARIABLES.iter().any(|prefix| name.starts_with(prefix)))
         .map(|(name, value)| (name.to_ascii_lowercase(), value));
     let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string()));

@@ -47,7 +47,9 @@ impl LocalFetch {
         is_mapped: bool,
         bytes_scanned: &Count,
     ) -> Result<Option<Self>> {
-        let got = store.get_opts(&object.location, GetOptions::default()).await.map_err(Error::external)?;
+        // Of a store that offers no file nothing is wanted.
+        let options = GetOptions { range: Some((0..1).into()), ..GetOptions::default() };
+        let got = store.get_opts(&object.location, options).await.map_err(Error::external)?;
         let GetResult { payload: GetResultPayload::File(file, _), meta, .. } = got else { return Ok(None) };
         if meta.size != object.size {
             let message = format!("a file of {} bytes, which had {} when it was listed", meta.size, object.size);

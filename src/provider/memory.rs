@@ -1,35 +1,44 @@
 //! Memory: DataFusion's pool as the budget of a scan, and buffers that are used again.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 
 use crate::error::{Error, Result};
-use crate::scan::{Budget, Reserved};
-
-/// The guard of `mutex`: nothing that panics leaves behind what others may not see.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::scan::{Budget, Reserved, lock};
 
 /// A consumer of a memory pool.
-struct PoolBudget(MemoryReservation);
+struct PoolBudget {
+    pool: Arc<dyn MemoryPool>,
+    reservation: MemoryReservation,
+}
 
 impl Budget for PoolBudget {
     fn grow(&self, bytes: usize) -> Result<()> {
-        self.0.try_grow(bytes).map_err(Error::external)
+        self.reservation.try_grow(bytes).map_err(Error::external)
     }
 
     fn shrink(&self, bytes: usize) {
-        self.0.shrink(bytes);
+        self.reservation.shrink(bytes);
+    }
+
+    /// Half of a pool is for what is needed: by other scans, and by the operators above them.
+    fn has_spare(&self, bytes: usize) -> bool {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(limit) => self.pool.reserved().saturating_add(bytes) <= limit / 2,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => true,
+        }
     }
 }
 
 /// What the scans of `partition` may hold: a consumer of `pool`, where there is one.
 pub(super) fn budget(pool: Option<&Arc<dyn MemoryPool>>, partition: usize) -> Arc<dyn Budget> {
     match pool {
-        Some(pool) => Arc::new(PoolBudget(MemoryConsumer::new(format!("MiniblockScan[{partition}]")).register(pool))),
+        Some(pool) => {
+            let reservation = MemoryConsumer::new(format!("MiniblockScan[{partition}]")).register(pool);
+            Arc::new(PoolBudget { pool: Arc::clone(pool), reservation })
+        }
         None => Arc::new(()),
     }
 }

@@ -147,7 +147,7 @@ impl MiniblockOpener {
             metrics: &metrics,
         };
         let limit = self.limit.filter(|_| !self.preserve_order && filter.dynamic.is_empty());
-        let row_groups = pruner.prune(&mut reader, || self.reader(&file), limit).await?;
+        let (row_groups, footer) = pruner.prune(&mut reader, || self.reader(&file), limit).await?;
         if row_groups.is_empty() {
             return Ok(stream::empty().boxed());
         }
@@ -169,7 +169,7 @@ impl MiniblockOpener {
         let scan = Scan {
             file: location,
             file_size: file.object_meta.size,
-            metadata: Arc::clone(metadata.metadata()),
+            metadata: footer,
             schema,
             projection: output.columns.clone(),
             parts,

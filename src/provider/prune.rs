@@ -54,13 +54,13 @@ impl Pruner<'_> {
         self.metadata.metadata()
     }
 
-    /// Prunes row groups and pages. `limit` is None if the order of rows counts; `reader` makes another reader of the file.
+    /// Prunes row groups and pages; besides what is left, the footer with the page index if that was read. `limit` is None if the order of rows counts; `reader` makes another reader of the file.
     pub(super) async fn prune(
         &self,
         input: &mut Box<dyn AsyncFileReader>,
         reader: impl Fn() -> Result<Box<dyn AsyncFileReader>>,
         limit: Option<usize>,
-    ) -> Result<Vec<RowGroup>> {
+    ) -> Result<(Vec<RowGroup>, Arc<ParquetMetaData>)> {
         let groups = self.footer().row_groups();
         let mut plan = initial_plan(self.file, groups)?;
         if let Some(range) = &self.file.range {
@@ -89,13 +89,14 @@ impl Pruner<'_> {
             row_groups.prune_by_limit(limit, groups, parquet);
         }
         let mut plan = row_groups.build();
+        let mut footer = Arc::clone(self.footer());
         if let Some(predicate) = &predicate
             && self.options.page_index
             && !plan.is_empty()
         {
-            plan = self.prune_by_page_index(plan, predicate, input).await;
+            (plan, footer) = self.prune_by_page_index(plan, predicate, input).await;
         }
-        selected(plan, groups, self.file)
+        Ok((selected(plan, groups, self.file)?, footer))
     }
 
     fn pruning_predicate(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<PruningPredicate> {
@@ -151,7 +152,7 @@ impl Pruner<'_> {
         plan: ParquetAccessPlan,
         predicate: &Arc<dyn PhysicalExpr>,
         input: &mut Box<dyn AsyncFileReader>,
-    ) -> ParquetAccessPlan {
+    ) -> (ParquetAccessPlan, Arc<ParquetMetaData>) {
         let pages = PagePruningAccessPlanFilter::new(predicate, Arc::clone(self.schema));
         let parquet_schema = self.metadata.parquet_schema();
         let indexed = |row_group: usize| {
@@ -164,7 +165,7 @@ impl Pruner<'_> {
             })
         };
         if pages.filter_number() == 0 || !plan.row_group_index_iter().any(indexed) {
-            return plan;
+            return (plan, Arc::clone(self.footer()));
         }
         // Through the reader, which may have a cache. The index only helps.
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
@@ -175,9 +176,10 @@ impl Pruner<'_> {
         };
         let Some(footer) = footer else {
             self.metrics.parquet.predicate_evaluation_errors.add(1);
-            return plan;
+            return (plan, Arc::clone(self.footer()));
         };
-        pages.prune_plan_with_page_index(plan, self.schema, parquet_schema, &footer, &self.metrics.parquet)
+        let metrics = &self.metrics.parquet;
+        (pages.prune_plan_with_page_index(plan, self.schema, parquet_schema, &footer, metrics), footer)
     }
 }
 

@@ -19,9 +19,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
 use super::footer::FooterSource;
-use super::memory::lock;
 use crate::error::Error;
-use crate::scan::Fetch;
+use crate::scan::{Fetch, lock};
 
 /// Makes readers over an object store that look at a footer before the parquet crate does.
 pub(super) struct ReaderFactory {

@@ -94,7 +94,7 @@ impl ScanColumn {
     /// Has the bytes there that `rows` more rows need once `skip` are passed, and the first large page of them decompressed,
     /// which does not hold up others on this thread.
     async fn prepare(&mut self, skip: usize, rows: usize, feed: &mut Feed) -> Result<()> {
-        while let Some(range) = self.reader.missing(skip, rows) {
+        while let Some(range) = self.reader.missing(skip, rows)? {
             let piece = feed.piece(self.kind.leaf, range).await;
             let (offset, bytes) = piece.map_err(|error| error.at_column(&self.kind.path))?;
             self.reader.supply(offset, bytes);
@@ -145,6 +145,10 @@ pub(super) struct Engine {
     survivors: Survivors,
     phase: Phase,
     row_group: usize,
+    /// Rows of the row group that are done, but for late columns.
+    row: usize,
+    /// Rows that late columns have passed.
+    late_row: usize,
     chunks: HashMap<usize, Bytes>,
     limits: Limits,
     verify_checksums: bool,
@@ -212,6 +216,8 @@ impl Engine {
             survivors,
             phase: Phase::Idle,
             row_group: 0,
+            row: 0,
+            late_row: 0,
             chunks: HashMap::new(),
             limits: scan.limits,
             verify_checksums: scan.verify_checksums,
@@ -254,6 +260,7 @@ impl Engine {
         feed: &mut Feed,
     ) -> Result<()> {
         self.row_group = row_group.index;
+        (self.row, self.late_row) = (0, 0);
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
@@ -323,6 +330,11 @@ impl Engine {
 
     /// Works for a while.
     pub(super) async fn step(&mut self, feed: &mut Feed) -> Result<Step> {
+        if !matches!(self.phase, Phase::Select(..)) {
+            let late: Vec<usize> =
+                self.columns.iter().filter(|column| column.role == Role::Late).map(|column| column.kind.leaf).collect();
+            feed.let_go(|leaf| if late.contains(&leaf) { self.late_row } else { self.row });
+        }
         for _ in 0..WINDOWS_PER_STEP {
             if self.is_satisfied() {
                 return self.end_row_group(feed).await;
@@ -398,6 +410,7 @@ impl Engine {
         }
         if !matches!(self.phase, Phase::Select(..)) {
             self.survivors.pass(rows);
+            self.row += rows;
         }
     }
 
@@ -420,6 +433,7 @@ impl Engine {
         if count == 0 {
             self.close_window(selection.len());
             self.survivors.pass(selection.len());
+            self.row += selection.len();
             return Ok(None);
         }
         let batch = if self.survivors.rows() + count > self.batch_size { self.emit(feed).await? } else { None };
@@ -433,6 +447,7 @@ impl Engine {
             }
         }
         self.survivors.append(selection, count);
+        self.row += selection.len();
         let rows = self.survivors.rows();
         if batch.is_none() && (rows == self.batch_size || rows >= self.remaining || self.is_heavy()) {
             return self.emit(feed).await;
@@ -482,6 +497,7 @@ impl Engine {
 
     /// Makes a batch of the rows that were gathered.
     async fn emit(&mut self, feed: &mut Feed) -> Result<Option<RecordBatch>> {
+        let late_row = self.row;
         let heavy = self.is_heavy();
         let gathered = self.survivors.take();
         if gathered.rows == 0 {
@@ -489,6 +505,7 @@ impl Engine {
             for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
                 gathered.replay(column, None, feed).await?;
             }
+            self.late_row = late_row;
             return Ok(None);
         }
         let mut arrays: HashMap<usize, ArrayRef> = HashMap::new();
@@ -508,6 +525,7 @@ impl Engine {
             gathered.replay(column, kept.as_ref(), feed).await?;
             arrays.insert(column.root, column.reader.finish()?);
         }
+        self.late_row = late_row;
         let rows = rows.min(self.remaining);
         self.remaining -= rows;
         self.output.push(&arrays, rows, heavy)

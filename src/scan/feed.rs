@@ -10,7 +10,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use parquet::file::metadata::ParquetMetaData;
 use tokio::task::JoinHandle;
 
 use super::chunks::{check_counts, chunk_range, column_path, page_starts};
-use super::memory::{Budget, Reserved};
+use super::memory::{Budget, Reserved, lock};
 use super::parts::{Extent, Part, selected, selects, split};
 use super::traffic::{ChunkSize, Traffic};
 use super::{Admission, Counters, Fetch, Gate, RowGroup};
@@ -28,7 +28,7 @@ use crate::page::{Chunk, PageStart};
 use crate::predicate::Predicate;
 
 /// Bytes that are read at least where a request costs time.
-const LEAST_BYTES: usize = 64 << 10;
+const LEAST_REQUEST: usize = 64 << 10;
 
 /// A row group to scan.
 pub(super) struct Next {
@@ -75,14 +75,23 @@ pub(super) struct Planned {
 pub(super) struct Open {
     row_group: usize,
     requests: VecDeque<Request>,
-    arrived: HashMap<usize, Vec<(usize, Bytes)>>,
+    arrived: HashMap<usize, Vec<Piece>>,
     /// What has been read of it and will be read again, if anything will.
-    kept: Option<HashMap<usize, Vec<(usize, Bytes)>>>,
+    kept: Option<HashMap<usize, Vec<Piece>>>,
     /// The rows that pruning has left.
     selected: Vec<Range<usize>>,
     /// Where the run of pages ended that was last read of a leaf.
     ends: HashMap<usize, usize>,
     pages: HashMap<usize, Option<Arc<[PageStart]>>>,
+}
+
+/// Bytes of a chunk that have arrived.
+#[derive(Clone)]
+struct Piece {
+    offset: usize,
+    bytes: Bytes,
+    /// The row after those that need them.
+    end_row: usize,
 }
 
 /// A part, and its bytes on their way.
@@ -205,6 +214,14 @@ impl Feed {
         self.open.kept = Some(HashMap::new());
     }
 
+    /// Lets go of what has arrived for rows that nobody will ask for: of each leaf those before `first_row` of it.
+    pub(super) fn let_go(&mut self, first_row: impl Fn(usize) -> usize) {
+        for (leaf, pieces) in &mut self.open.arrived {
+            let first = first_row(*leaf);
+            pieces.retain(|piece| piece.end_row > first);
+        }
+    }
+
     /// Goes back to the beginning of the row group.
     pub(super) fn rewind(&mut self) {
         for (leaf, pieces) in self.open.kept.take().unwrap_or_default() {
@@ -231,13 +248,13 @@ impl Feed {
     async fn fetch_piece(&mut self, leaf: usize, range: Range<usize>) -> Result<(usize, Bytes)> {
         loop {
             if let Some(arrived) = self.open.arrived.get_mut(&leaf) {
-                let has = |(start, bytes): &(usize, Bytes)| (*start..start + bytes.len()).contains(&range.start);
+                let has = |piece: &Piece| (piece.offset..piece.offset + piece.bytes.len()).contains(&range.start);
                 if let Some(index) = arrived.iter().position(has) {
                     let piece = arrived.swap_remove(index);
                     if let Some(kept) = &mut self.open.kept {
                         kept.entry(leaf).or_default().push(piece.clone());
                     }
-                    return Ok(piece);
+                    return Ok((piece.offset, piece.bytes));
                 }
             }
             // What no request will bring, nobody waits for.
@@ -251,7 +268,8 @@ impl Feed {
             };
             let bytes = task.await?;
             for (extent, bytes) in request.part.extents.iter().zip(bytes) {
-                self.open.arrived.entry(extent.leaf).or_default().push((extent.offset, bytes));
+                let piece = Piece { offset: extent.offset, bytes, end_row: extent.end_row };
+                self.open.arrived.entry(extent.leaf).or_default().push(piece);
             }
             self.read_ahead();
         }
@@ -284,7 +302,7 @@ impl Feed {
         let chunk = self.range(leaf)?;
         let length = usize::try_from(chunk.end - chunk.start).map_err(|_| Error::corrupt("column chunk too long"))?;
         let end = self.open.ends.get(&leaf).copied().unwrap_or(0);
-        let usual = self.fetch.piece_bytes().unwrap_or(LEAST_BYTES);
+        let usual = self.fetch.piece_bytes().unwrap_or(LEAST_REQUEST);
         // Whoever passes over pages looks at a few headers and goes on.
         let usual = if range.start > end { usual / 16 } else { usual };
         let wanted = range.start.saturating_add(usual);
@@ -301,7 +319,8 @@ impl Feed {
         let end = border.unwrap_or(wanted).max(range.end).min(length);
         self.open.ends.insert(leaf, end);
         let absolute = chunk.start + range.start as u64..chunk.start + end as u64;
-        let extent = Extent { leaf, offset: range.start, range: absolute };
+        // It goes to the column at once.
+        let extent = Extent { leaf, offset: range.start, range: absolute, end_row: 0 };
         let bytes = if self.fetch.piece_bytes().is_some() {
             // The buffers of such a store are its own, and counted by it.
             let bytes =
@@ -332,7 +351,8 @@ impl Feed {
             let mut requests = std::mem::take(self.requests(index));
             let started = requests.iter_mut().filter(|request| request.task.is_none()).all(|request| {
                 let held = self.held();
-                if held > 0 && held + request.part.bytes() > self.read_ahead {
+                let bytes = request.part.bytes();
+                if held > 0 && held + bytes > self.read_ahead || !self.budget.has_spare(bytes) {
                     return false;
                 }
                 request.task = self.start(&request.part).ok();
@@ -458,11 +478,6 @@ impl Feed {
         });
         pages.clone()
     }
-}
-
-/// Nothing that panics leaves behind what others may not see.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `bytes` if they are what was asked for.

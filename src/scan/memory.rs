@@ -1,8 +1,13 @@
 //! What the scan holds in memory, and who allows it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
+
+/// The guard of `mutex`: nothing that panics leaves behind what others may not see.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Who says how much memory may be held.
 pub trait Budget: Send + Sync {
@@ -14,6 +19,12 @@ pub trait Budget: Send + Sync {
 
     /// Gives `bytes` back.
     fn shrink(&self, bytes: usize);
+
+    /// Whether `bytes` may be taken for what is not needed yet, and leave enough for what is.
+    fn has_spare(&self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
 }
 
 /// No bound.

@@ -33,6 +33,7 @@ mod windows;
 
 pub(crate) use chunks::check_counts;
 pub use counters::{Counter, Counters};
+pub(crate) use memory::lock;
 pub use memory::{Budget, Reserved};
 
 pub use crate::column::Domain;
@@ -44,7 +45,7 @@ pub struct Scan {
     pub file: Arc<str>,
     /// Length of the file in bytes, beyond which nothing is fetched.
     pub file_size: u64,
-    /// The footer; the page index is not needed.
+    /// The footer; with the page index, pages that nobody wants need not be fetched.
     pub metadata: Arc<ParquetMetaData>,
     /// The columns of the file as the Arrow types in which they are delivered.
     pub schema: SchemaRef,

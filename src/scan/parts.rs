@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::page::PageStart;
 
 /// Bytes of a row group below which it is not divided.
-const LEAST_BYTES: usize = 8 << 20;
+const LEAST_SLICE: usize = 8 << 20;
 
 /// Bytes that are asked for at once.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(super) struct Extent {
     pub(super) offset: usize,
     /// Where they are in the file.
     pub(super) range: Range<u64>,
+    /// The row after those that need them.
+    pub(super) end_row: usize,
 }
 
 impl Extent {
@@ -70,22 +72,28 @@ pub(super) fn split(
     }
     let selected = selected(rows, num_rows);
     let bytes: u64 = columns.iter().map(|(_, chunk, _)| chunk.end - chunk.start).sum();
-    let slices = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil((read_ahead / 2).max(LEAST_BYTES)).max(1);
+    let slices = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil((read_ahead / 2).max(LEAST_SLICE)).max(1);
     let slice_rows = num_rows.div_ceil(slices).max(1);
     let mut parts: Vec<Part> = (0..slices).map(|_| Part::default()).collect();
     // In the order of the file, in which stores merge them.
     columns.sort_by_key(|(_, chunk, _)| chunk.start);
     for (leaf, chunk, pages) in columns {
-        let mut add = |slice: usize, run: Range<usize>| {
+        let mut add = |slice: usize, run: Range<usize>, end_row: usize| {
             let range = chunk.start + run.start as u64..chunk.start + run.end as u64;
             if !run.is_empty() {
-                parts[slice.min(slices - 1)].extents.push(Extent { leaf, offset: run.start, range });
+                parts[slice.min(slices - 1)].extents.push(Extent { leaf, offset: run.start, range, end_row });
             }
         };
         let length = (chunk.end - chunk.start) as usize;
         let Some(pages) = pages else {
-            add(0, 0..length);
+            add(0, 0..length, num_rows);
             continue;
+        };
+        // Every row may need the dictionary.
+        let has_dictionary = pages.first().is_some_and(|page| page.offset > 0);
+        let end_row = |run: &Range<usize>| match pages.binary_search_by_key(&run.end, |page| page.offset) {
+            Ok(next) if run.start > 0 || !has_dictionary => pages[next].row,
+            _ => num_rows,
         };
         let mut run: Option<(usize, Range<usize>)> = None;
         for (slice, page) in wanted(&pages, &selected, slice_rows) {
@@ -93,13 +101,15 @@ pub(super) fn split(
                 Some((of, run)) if *of == slice && run.end == page.start => run.end = page.end,
                 _ => {
                     if let Some((slice, run)) = run.replace((slice, page)) {
-                        add(slice, run);
+                        let end = end_row(&run);
+                        add(slice, run, end);
                     }
                 }
             }
         }
         if let Some((slice, run)) = run {
-            add(slice, run);
+            let end = end_row(&run);
+            add(slice, run, end);
         }
     }
     parts.retain(|part| !part.extents.is_empty());
