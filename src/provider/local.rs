@@ -116,6 +116,13 @@ impl Fetch for LocalFetch {
             Source::Map(_) => Some(usize::MAX),
         }
     }
+
+    fn release(&mut self) -> bool {
+        match &self.source {
+            Source::File(_, buffers) => buffers.release(),
+            Source::Map(_) => false,
+        }
+    }
 }
 
 /// A range on its way into a buffer.

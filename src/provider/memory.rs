@@ -64,6 +64,11 @@ impl BufferPool {
         Arc::new(Self { budget, free: Mutex::new(Vec::new()) })
     }
 
+    /// Lets go of the buffers that nobody uses; whether there were any.
+    pub(super) fn release(&self) -> bool {
+        !std::mem::take(&mut *lock(&self.free)).is_empty()
+    }
+
     /// A buffer of `length` bytes, whatever they are.
     ///
     /// # Errors
@@ -84,7 +89,7 @@ impl BufferPool {
             let mut reserve = || buffer.reserved.resize(length);
             if reserve().is_err() {
                 // Those that nobody uses make room.
-                lock(&self.free).clear();
+                self.release();
                 reserve()?;
             }
             buffer.bytes = vec![0; length];

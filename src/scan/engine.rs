@@ -536,6 +536,11 @@ impl Engine {
         self.columns.iter().map(|column| (&column.kind.path, column.reader.memory()))
     }
 
+    /// Bytes of memory that are kept besides.
+    pub(super) fn other_memory(&self) -> usize {
+        self.fallback.as_ref().map_or(0, Fallback::memory) + self.output.memory()
+    }
+
     /// Pages so far, by leaf columns.
     pub(super) fn page_counts_of_leaves(&self) -> impl Iterator<Item = (usize, PageCounts)> {
         self.columns.iter().map(|column| (column.kind.leaf, column.reader.page_counts()))

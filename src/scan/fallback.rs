@@ -71,6 +71,11 @@ impl Fallback {
         &self.leaves
     }
 
+    /// Bytes of memory of what was read and not yet taken.
+    pub(super) fn memory(&self) -> usize {
+        self.read.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+
     /// Looks at the chunks of a row group before anything is sized by what they promise.
     pub(super) fn check(&self, row_group: usize, chunks: &HashMap<usize, Bytes>) -> Result<()> {
         let columns = self.metadata.metadata().row_group(row_group).columns();

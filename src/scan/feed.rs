@@ -289,8 +289,12 @@ impl Feed {
         }
     }
 
-    /// Gives up the last of what is on its way for later row groups, and reads less ahead from here on; whether there was any.
+    /// Gives up memory that is kept for later, or the last of what is on its way for later row groups, and reads less ahead from
+    /// here on; whether there was any.
     pub(super) fn shed(&mut self) -> bool {
+        if self.fetch.release() {
+            return true;
+        }
         let mut requests = self.planned.iter_mut().flat_map(|planned| &mut planned.requests).rev();
         let shed = requests.find_map(|request| request.task.take()).is_some();
         self.read_ahead = self.read_ahead.min(self.held());

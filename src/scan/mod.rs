@@ -132,6 +132,11 @@ pub trait Fetch: Send {
     fn piece_bytes(&self) -> Option<usize> {
         None
     }
+
+    /// Gives memory back that is kept for later; whether there was any.
+    fn release(&mut self) -> bool {
+        false
+    }
 }
 
 /// The domain in which the scan filters root column `root` of the file, delivered as the field of `schema`; None if the

@@ -93,6 +93,8 @@ pub(super) struct Output {
     projection: Vec<usize>,
     /// Makes full batches of short ones.
     coalescer: Option<BatchCoalescer>,
+    /// About the bytes of memory that it holds.
+    coalesced: usize,
 }
 
 impl Output {
@@ -101,7 +103,12 @@ impl Output {
         let schema: SchemaRef = schema.project(projection)?.into();
         let coalescer =
             (short && !projection.is_empty()).then(|| BatchCoalescer::new(SchemaRef::clone(&schema), batch_size));
-        Ok(Self { schema, projection: projection.to_vec(), coalescer })
+        Ok(Self { schema, projection: projection.to_vec(), coalescer, coalesced: 0 })
+    }
+
+    /// About the bytes of memory of what is no batch yet.
+    pub(super) fn memory(&self) -> usize {
+        self.coalesced
     }
 
     /// Takes the first `rows` rows of the arrays of the projected root columns; a batch, if one is full. `heavy`: what
@@ -125,11 +132,18 @@ impl Output {
         match &mut self.coalescer {
             None => Ok(Some(batch)),
             Some(coalescer) => {
+                self.coalesced += batch.get_array_memory_size();
                 coalescer.push_batch(batch)?;
                 if heavy {
                     coalescer.finish_buffered_batch()?;
                 }
-                Ok(coalescer.next_completed_batch())
+                let completed = coalescer.next_completed_batch();
+                if coalescer.is_empty() {
+                    self.coalesced = 0;
+                } else if let Some(completed) = &completed {
+                    self.coalesced = self.coalesced.saturating_sub(completed.get_array_memory_size());
+                }
+                Ok(completed)
             }
         }
     }

@@ -127,7 +127,8 @@ impl Driver {
 
     /// Accounts for what the engine holds by now; what was fetched ahead makes room for it.
     fn reserve(&mut self) -> Result<()> {
-        let bytes = self.engine.memory().map(|(_, bytes)| bytes).sum();
+        let columns: usize = self.engine.memory().map(|(_, bytes)| bytes).sum();
+        let bytes = columns + self.engine.other_memory();
         while let Err(error) = self.memory.resize(bytes) {
             if !self.feed.shed() {
                 let largest = self.engine.memory().max_by_key(|(_, bytes)| *bytes);
