@@ -4,13 +4,12 @@ use serde_json::{Map, Value, json};
 
 use crate::Result;
 use crate::cli::BenchOptions;
-use crate::dataset::Encoding;
 use crate::machine::{Machine, versions};
 use crate::measure::Summary;
 use crate::query::Query;
 use crate::ratio::Ratio;
 use crate::run::{Outcome, VariantOutcome};
-use crate::suite::{Comparison, SuiteOutcome};
+use crate::suite::{OnEncoding, SuiteOutcome};
 
 /// One line, with its end.
 pub(crate) fn render(query: &Query, options: &BenchOptions, outcome: &Outcome) -> String {
@@ -26,26 +25,21 @@ pub(crate) fn render(query: &Query, options: &BenchOptions, outcome: &Outcome) -
 
 /// One line for all queries, with its end.
 pub(crate) fn render_suite(options: &BenchOptions, outcome: &SuiteOutcome) -> String {
-    let query = |(name, of): &(&str, Result<Outcome>)| match of {
+    let encodings: Vec<_> = outcome.encodings().into_iter().map(|encoding| outcome.on(encoding)).collect();
+    let query = |(index, (name, of)): (usize, &(&str, Result<Outcome>))| match of {
         Ok(of) => json!({
             "query": name,
             "answer_ok": of.answer_ok(),
             "variants": of.variants.iter().map(variant).collect::<Vec<_>>(),
-            "ratios": of.encodings().into_iter().filter_map(|on| comparison(on, &Comparison::of(of, on))).collect::<Value>(),
+            "ratios": encodings.iter().filter_map(|on| comparison(on, index)).collect::<Vec<_>>(),
         }),
         Err(error) => json!({"query": name, "answer_ok": false, "error": error.to_string()}),
-    };
-    let mean = |on: Encoding| {
-        let (queries, mean) = outcome.geometric_mean(on)?;
-        let mut object = ratio(on, mean);
-        object.insert("queries".to_owned(), json!(queries));
-        Some(Value::Object(object))
     };
     line(setting(options).chain(fields([
         ("repeats", json!(options.repeats)),
         ("answer_ok", json!(outcome.answer_ok())),
-        ("queries", outcome.queries.iter().map(query).collect()),
-        ("geometric_means", outcome.encodings().into_iter().filter_map(mean).collect()),
+        ("queries", outcome.queries.iter().enumerate().map(query).collect()),
+        ("geometric_means", encodings.iter().filter_map(mean).collect()),
     ])))
 }
 
@@ -71,21 +65,23 @@ fn setting(options: &BenchOptions) -> impl Iterator<Item = (String, Value)> {
 }
 
 /// Miniblock against DataFusion's better setting; none where they did not run on the same file.
-fn comparison(on: Encoding, of: &Comparison) -> Option<Value> {
-    let ratio_of = of.ratio.as_ref()?.ratio();
-    let mut object = ratio(on, ratio_of);
-    object.insert("slower".to_owned(), json!(ratio_of.is_slower()));
-    Some(Value::Object(object))
+fn comparison(on: &OnEncoding, query: usize) -> Option<Value> {
+    let (_, of) = on.queries.get(query)?;
+    let of = of.as_ref()?.ratio?;
+    Some(ratio(on, of).chain(fields([("slower", json!(of.is_slower()))])).collect())
 }
 
-fn ratio(on: Encoding, ratio: Ratio) -> Map<String, Value> {
+fn mean(on: &OnEncoding) -> Option<Value> {
+    Some(ratio(on, on.geometric_mean?).chain(fields([("queries", json!(on.compared))])).collect())
+}
+
+fn ratio(on: &OnEncoding, ratio: Ratio) -> impl Iterator<Item = (String, Value)> {
     fields([
-        ("encoding", json!(on.name())),
+        ("encoding", json!(on.encoding.name())),
         ("ratio", json!(ratio.estimate)),
         ("lower", json!(ratio.bounds.map(|(lower, _)| lower))),
         ("upper", json!(ratio.bounds.map(|(_, upper)| upper))),
     ])
-    .collect()
 }
 
 /// A whole number without a fraction.

@@ -64,7 +64,7 @@ impl Bench {
 
     /// Runs under a progress bar of its own.
     pub(crate) async fn run(self) -> Result<Outcome> {
-        let bar = progress_bar(self.runs());
+        let bar = progress_bar(self.runs(), "{bar:40} {pos}/{len}  {msg}");
         let outcome = self.run_under(&bar).await?;
         bar.finish_and_clear();
         Ok(outcome)
@@ -214,6 +214,11 @@ impl VariantOutcome {
         self.wrong.is_none()
     }
 
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self) {
+        self.wrong = Answer::new(&[]).ok();
+    }
+
     /// The right and the last wrong answer, for people.
     pub(crate) fn mismatch(&self) -> String {
         self.wrong.as_ref().map_or_else(String::new, |wrong| wrong.mismatch(&self.expected, self.sorted_by))
@@ -242,9 +247,9 @@ impl VariantOutcome {
     }
 }
 
-pub(crate) fn progress_bar(runs: usize) -> ProgressBar {
+pub(crate) fn progress_bar(runs: usize, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(runs as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len}  {prefix}{msg}") {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar

@@ -25,11 +25,12 @@ impl Suite {
 
     /// All rounds of a query before the next one. A query that fails is part of the outcome, as others still run.
     pub(crate) async fn run(self) -> SuiteOutcome {
-        let bar = progress_bar(self.0.iter().map(Bench::runs).sum());
+        let runs = self.0.iter().map(Bench::runs).sum();
+        let bar = progress_bar(runs, "{bar:40} {pos}/{len}  {eta} left  {prefix}, {msg}");
         let mut done = 0;
         let mut queries = Vec::new();
         for bench in &self.0 {
-            bar.set_prefix(format!("{}, ", bench.name()));
+            bar.set_prefix(bench.name());
             queries.push((bench.name(), bench.run_under(&bar).await));
             done += bench.runs() as u64;
             // After a failure there are runs left.
@@ -56,29 +57,49 @@ impl SuiteOutcome {
         self.queries.iter().find_map(|(_, of)| of.as_ref().ok()).map(Outcome::encodings).unwrap_or_default()
     }
 
-    /// Over the queries that were right on this encoding, and how many these are.
-    pub(crate) fn geometric_mean(&self, encoding: Encoding) -> Option<(usize, Ratio)> {
-        let right = |(_, of): &(_, Result<Outcome>)| {
-            let of = Comparison::of(of.as_ref().ok()?, encoding);
-            of.ratio.filter(|_| of.answer_ok)
-        };
-        let ratios: Vec<_> = self.queries.iter().filter_map(right).collect();
-        Some((ratios.len(), Bootstrap::geometric_mean(&ratios)?.ratio()))
+    /// How the readers compare on an encoding.
+    pub(crate) fn on(&self, encoding: Encoding) -> OnEncoding {
+        let comparison = |of: &Result<Outcome>| Some(Comparison::new(of.as_ref().ok()?, encoding));
+        let queries: Vec<_> = self.queries.iter().map(|(name, of)| (*name, comparison(of))).collect();
+        let right = queries.iter().filter_map(|(_, of)| of.as_ref()).filter(|of| of.answer_ok);
+        let ratios: Vec<_> = right.filter_map(|of| of.bootstrap.as_ref()).collect();
+        let geometric_mean = Bootstrap::geometric_mean(ratios.iter().copied()).map(|mean| mean.ratio());
+        OnEncoding { encoding, compared: ratios.len(), geometric_mean, queries }
     }
 }
 
-/// The readers on one encoding: medians in milliseconds, and DataFusion's better one over ours.
+/// The readers on one encoding.
+pub(crate) struct OnEncoding {
+    pub(crate) encoding: Encoding,
+    /// None for a query that failed.
+    pub(crate) queries: Vec<(&'static str, Option<Comparison>)>,
+    /// Queries with a ratio and a right answer.
+    pub(crate) compared: usize,
+    /// Over these.
+    pub(crate) geometric_mean: Option<Ratio>,
+}
+
+impl OnEncoding {
+    /// The queries with a right answer whose ratio is such.
+    pub(crate) fn names(&self, such: fn(Ratio) -> bool) -> Vec<&'static str> {
+        let is = |of: &Comparison| of.answer_ok && of.ratio.is_some_and(such);
+        self.queries.iter().filter(|(_, of)| of.as_ref().is_some_and(is)).map(|(name, _)| *name).collect()
+    }
+}
+
+/// The readers on one encoding in one query: medians in milliseconds, and DataFusion's better one over ours.
 pub(crate) struct Comparison {
     pub(crate) miniblock: Option<f64>,
     pub(crate) datafusion: Option<f64>,
     pub(crate) pushdown: Option<f64>,
     /// None where they did not run on the same file.
-    pub(crate) ratio: Option<Bootstrap>,
+    pub(crate) ratio: Option<Ratio>,
     pub(crate) answer_ok: bool,
+    bootstrap: Option<Bootstrap>,
 }
 
 impl Comparison {
-    pub(crate) fn of(outcome: &Outcome, encoding: Encoding) -> Self {
+    fn new(outcome: &Outcome, encoding: Encoding) -> Self {
         let ours = outcome.find(Variant::Miniblock(encoding));
         let [datafusion, pushdown] =
             [false, true].map(|pushdown| outcome.find(Variant::Datafusion { encoding, pushdown }));
@@ -88,12 +109,14 @@ impl Comparison {
         };
         let theirs: Vec<_> = [datafusion, pushdown].into_iter().flatten().map(times).collect();
         let theirs: Vec<_> = theirs.iter().map(Vec::as_slice).collect();
+        let bootstrap = ours.and_then(|ours| Bootstrap::of_medians(&times(ours), &theirs));
         Self {
             miniblock: median(ours),
             datafusion: median(datafusion),
             pushdown: median(pushdown),
-            ratio: ours.and_then(|ours| Bootstrap::of_medians(&times(ours), &theirs)),
+            ratio: bootstrap.as_ref().map(Bootstrap::ratio),
             answer_ok: [ours, datafusion, pushdown].into_iter().flatten().all(VariantOutcome::answer_ok),
+            bootstrap,
         }
     }
 }
@@ -151,6 +174,25 @@ mod tests {
             assert!(object["queries"][21]["ratios"][3]["ratio"].as_f64().is_some_and(|ratio| ratio > 0.0));
             assert_eq!(object["geometric_means"][0]["queries"], 22);
         }
+        std::fs::remove_dir_all(&data_dir).unwrap();
+    }
+
+    #[test]
+    fn a_wrong_answer_is_told_and_does_not_count() {
+        let data_dir = std::env::temp_dir().join(format!("tpch-wrong-{}", std::process::id()));
+        let line = ["--query", "6,14", "--encoding", "plain", "--repeats", "5", "--data-dir"];
+        let options = options(&[&line[..], &[data_dir.to_str().unwrap()]].concat());
+        let suite = Suite::new(&options.query, &options.bench).unwrap();
+        generate::generate(&suite.datasets(), &options.query.tables()).unwrap();
+        let mut outcome = run(&options);
+        assert!(outcome.answer_ok());
+        assert_eq!(outcome.on(Encoding::Plain).compared, 2);
+        outcome.queries[0].1.as_mut().unwrap().variants[0].spoil();
+        assert!(!outcome.answer_ok());
+        assert_eq!(outcome.on(Encoding::Plain).compared, 1);
+        let text = overview::render(&options.bench, &outcome, None);
+        assert!(text.lines().any(|line| line.starts_with("q6 ") && line.ends_with("  WRONG")), "{text}");
+        assert!(text.contains("\nWRONG ANSWERS to q6\n"), "{text}");
         std::fs::remove_dir_all(&data_dir).unwrap();
     }
 
