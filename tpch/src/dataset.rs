@@ -12,20 +12,42 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 
 use crate::Result;
 
-/// A table of TPC-H that a query here reads.
+/// A table of TPC-H.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Table {
     Lineitem,
     Orders,
+    Partsupp,
+    Part,
+    Customer,
+    Supplier,
+    Nation,
+    Region,
 }
 
 impl Table {
-    pub(crate) const ALL: &'static [Table] = &[Table::Lineitem, Table::Orders];
+    /// By size, so that the longest work begins first.
+    pub(crate) const ALL: &'static [Table] = &[
+        Table::Lineitem,
+        Table::Orders,
+        Table::Partsupp,
+        Table::Part,
+        Table::Customer,
+        Table::Supplier,
+        Table::Nation,
+        Table::Region,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Table::Lineitem => "lineitem",
             Table::Orders => "orders",
+            Table::Partsupp => "partsupp",
+            Table::Part => "part",
+            Table::Customer => "customer",
+            Table::Supplier => "supplier",
+            Table::Nation => "nation",
+            Table::Region => "region",
         }
     }
 
@@ -34,6 +56,12 @@ impl Table {
         match self {
             Table::Lineitem => "l_",
             Table::Orders => "o_",
+            Table::Partsupp => "ps_",
+            Table::Part => "p_",
+            Table::Customer => "c_",
+            Table::Supplier => "s_",
+            Table::Nation => "n_",
+            Table::Region => "r_",
         }
     }
 

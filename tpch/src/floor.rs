@@ -10,14 +10,14 @@ use datafusion::prelude::SessionContext;
 
 use crate::Result;
 use crate::dataset::Dataset;
-use crate::query::Query;
+use crate::query::{Floor, Query};
 use crate::readers::{self, BATCH_SIZE};
 
-/// A session whose tables are the inputs of [`Query::floor`], in one partition a thread.
-pub(crate) async fn session(query: &Query, dataset: &Dataset, threads: usize) -> Result<SessionContext> {
+/// A session whose tables are the inputs of `floor`, in one partition a thread.
+pub(crate) async fn session(query: &Query, floor: &Floor, dataset: &Dataset, threads: usize) -> Result<SessionContext> {
     let source = readers::oracle(dataset, query.tables).await?;
     let ctx = readers::memory(threads);
-    for (table, sql) in query.floor.inputs {
+    for (table, sql) in floor.inputs {
         let frame = source.sql(sql).await?;
         let schema = Arc::clone(frame.schema().inner());
         let rows = concat_batches(&schema, &frame.collect().await?)?;

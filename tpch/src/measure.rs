@@ -22,11 +22,11 @@ pub(crate) struct Sample {
     pub(crate) wall: Duration,
     /// CPU time of the process meanwhile.
     pub(crate) cpu: Option<Duration>,
-    /// What the watched table's scan reports of itself.
+    /// What the scan of the watched table, or of all, reports of itself.
     pub(crate) scan: Scan,
 }
 
-/// The metrics of a table's scans, over all partitions; what a leaf does not measure is none.
+/// The metrics of scans, over all partitions; what a leaf does not measure is none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan {
     pub(crate) processing: Option<Duration>,
@@ -42,7 +42,7 @@ pub(crate) struct Run {
 }
 
 /// Plans and executes `sql`.
-pub(crate) async fn run(ctx: &SessionContext, sql: &str, watched: Table) -> Result<Run> {
+pub(crate) async fn run(ctx: &SessionContext, sql: &str, watched: Option<Table>) -> Result<Run> {
     let cpu_before = process_cpu_time();
     let start = Instant::now();
     let plan = ctx.sql(sql).await?.create_physical_plan().await?;
@@ -53,7 +53,7 @@ pub(crate) async fn run(ctx: &SessionContext, sql: &str, watched: Table) -> Resu
     Ok(Run { sample, batches, plan })
 }
 
-fn scan(plan: &Arc<dyn ExecutionPlan>, table: Table) -> Scan {
+fn scan(plan: &Arc<dyn ExecutionPlan>, table: Option<Table>) -> Scan {
     let mut leaves = Vec::new();
     find_leaves(plan, table, &mut leaves);
     let metrics: Vec<_> = leaves.iter().filter_map(|leaf| leaf.metrics()).collect();
@@ -78,9 +78,9 @@ fn rows(leaf: &DataSourceExec) -> Option<usize> {
     counted.or_else(|| leaf.data_source().downcast_ref::<MemorySourceConfig>().map(in_memory))
 }
 
-fn find_leaves<'a>(plan: &'a Arc<dyn ExecutionPlan>, table: Table, leaves: &mut Vec<&'a DataSourceExec>) {
+fn find_leaves<'a>(plan: &'a Arc<dyn ExecutionPlan>, table: Option<Table>, leaves: &mut Vec<&'a DataSourceExec>) {
     if let Some(leaf) = plan.downcast_ref::<DataSourceExec>()
-        && reads(leaf, table)
+        && table.is_none_or(|table| reads(leaf, table))
     {
         leaves.push(leaf);
     }

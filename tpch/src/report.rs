@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::cli::BenchOptions;
-use crate::dataset::Encoding;
+use crate::dataset::{Encoding, Table};
 use crate::machine::{Machine, versions};
 use crate::query::Query;
 use crate::run::{Outcome, VariantOutcome};
@@ -13,7 +13,7 @@ const BAR_WIDTH: usize = 24;
 
 /// Header, table, legend and verdict.
 pub(crate) fn render(query: &Query, options: &BenchOptions, outcome: &Outcome, pinned: Option<usize>) -> String {
-    let mut lines = vec![setting(query, options, pinned), machine(), String::new()];
+    let mut lines = vec![setting(&query.name.to_uppercase(), options, pinned), machine(), String::new()];
     lines.extend(table(query, outcome));
     lines.push(String::new());
     lines.extend(legend(query, outcome));
@@ -29,7 +29,8 @@ pub(crate) fn plans(outcome: &Outcome) -> String {
     outcome.variants.iter().filter_map(plan).collect()
 }
 
-fn setting(query: &Query, options: &BenchOptions, pinned: Option<usize>) -> String {
+/// What was run, and how.
+pub(crate) fn setting(what: &str, options: &BenchOptions, pinned: Option<usize>) -> String {
     let threads = match (options.threads, pinned) {
         (1, Some(core)) => format!("one thread, pinned to core {core}"),
         (1, None) => "one thread, not pinned".to_owned(),
@@ -38,14 +39,13 @@ fn setting(query: &Query, options: &BenchOptions, pinned: Option<usize>) -> Stri
     let data = &options.data;
     let rounds = if options.repeats == 1 { "1 round".to_owned() } else { format!("{} rounds", options.repeats) };
     format!(
-        "TPC-H {}, SF {}, compression {}, {threads}, {rounds} after one of warm-up",
-        query.name.to_uppercase(),
+        "TPC-H {what}, SF {}, compression {}, {threads}, {rounds} after one of warm-up",
         data.scale_factor,
         data.compression.name()
     )
 }
 
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let Machine { cpu, cores, os, arch } = Machine::this();
     let versions: Vec<_> = versions().iter().map(|(name, version)| format!("{name} {version}")).collect();
     format!("{cpu}, {cores} cores, {os} {arch}; {}", versions.join(", "))
@@ -72,8 +72,7 @@ fn table(query: &Query, outcome: &Outcome) -> Vec<String> {
         ]);
         bars.push(bar(wall.map_or(0.0, |wall| wall.median / slowest)));
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..headings.len()).map(width).collect();
+    let widths = widths(&rows);
     let wall_width = widths[1] + widths[2] + widths[3] + 4;
     let scan_width = widths[5] + widths[6] + widths[7] + 4;
     let mut lines = vec![format!(
@@ -81,16 +80,10 @@ fn table(query: &Query, outcome: &Outcome) -> Vec<String> {
         " ".repeat(widths[0]),
         over("wall ms", wall_width),
         " ".repeat(widths[4]),
-        over(query.watched.name(), scan_width)
+        over(scanned(query), scan_width)
     )];
     for (index, (row, bar)) in rows.iter().zip(&bars).enumerate() {
-        let mut line = format!("{:<1$}", row[0], widths[0]);
-        for (text, width) in row.iter().zip(&widths).skip(1) {
-            // Writing to a string does not fail.
-            let _ = write!(line, "  {text:>width$}");
-        }
-        let _ = write!(line, "  {bar}");
-        lines.push(line.trim_end().to_owned());
+        lines.push(format!("{}  {bar}", aligned(row, &widths)).trim_end().to_owned());
         if index == 0 {
             let width = widths.iter().sum::<usize>() + 2 * (widths.len() - 1) + 2 + BAR_WIDTH;
             lines.push("─".repeat(width));
@@ -99,17 +92,32 @@ fn table(query: &Query, outcome: &Outcome) -> Vec<String> {
     lines
 }
 
+/// What each column's longest cell takes.
+pub(crate) fn widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
+    std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+}
+
+/// A row of cells, names to the left and numbers to the right.
+pub(crate) fn aligned<const N: usize>(row: &[String; N], widths: &[usize; N]) -> String {
+    let mut line = String::new();
+    for (column, (text, &width)) in row.iter().zip(widths).enumerate() {
+        // Writing to a string does not fail.
+        let _ = if column == 0 { write!(line, "{text:<width$}") } else { write!(line, "  {text:>width$}") };
+    }
+    line
+}
+
 /// A heading over several columns: `── wall ms ──`.
-fn over(text: &str, width: usize) -> String {
+pub(crate) fn over(text: &str, width: usize) -> String {
     let dashes = width.saturating_sub(text.chars().count() + 2);
     format!("{} {text} {}", "─".repeat(dashes / 2), "─".repeat(dashes - dashes / 2))
 }
 
-fn cell(text: Option<String>) -> String {
+pub(crate) fn cell(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-fn millis(value: f64) -> String {
+pub(crate) fn millis(value: f64) -> String {
     if value < 10.0 { format!("{value:.2}") } else { format!("{value:.1}") }
 }
 
@@ -132,8 +140,13 @@ fn bar(share: f64) -> String {
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
+/// What the scan's columns are about.
+fn scanned(query: &Query) -> &'static str {
+    query.watched.map_or("all tables", Table::name)
+}
+
 fn legend(query: &Query, outcome: &Outcome) -> Vec<String> {
-    let table = query.watched.name();
+    let table = scanned(query);
     let mut lines = vec![
         "wall   planning and execution, to the last row; the bar shows the median".to_owned(),
         "ratio  median over that of miniblock on the same file".to_owned(),
@@ -150,7 +163,7 @@ fn legend(query: &Query, outcome: &Outcome) -> Vec<String> {
 }
 
 fn answers(outcome: &Outcome) -> String {
-    let checked: usize = outcome.variants.iter().map(|of| of.checked).sum();
+    let checked = outcome.checked();
     let wrong: Vec<_> = outcome.variants.iter().filter(|of| !of.answer_ok()).map(|of| of.variant.to_string()).collect();
     if wrong.is_empty() {
         format!("{checked} answers checked, all right")
@@ -161,14 +174,8 @@ fn answers(outcome: &Outcome) -> String {
 
 /// One line: ours against DataFusion's better setting, on the first encoding in full and on the others in short.
 fn verdict(query: &Query, outcome: &Outcome) -> String {
-    let mut encodings: Vec<Encoding> = Vec::new();
-    for encoding in outcome.variants.iter().filter_map(|of| of.variant.encoding()) {
-        if !encodings.contains(&encoding) {
-            encodings.push(encoding);
-        }
-    }
     let mut parts = Vec::new();
-    for encoding in encodings {
+    for encoding in outcome.encodings() {
         let Some((ours, theirs, pushdown)) = duel(outcome, encoding) else { continue };
         let (factor, word) = if theirs >= ours { (theirs / ours, "faster") } else { (ours / theirs, "slower") };
         if parts.is_empty() {
@@ -195,10 +202,10 @@ fn verdict(query: &Query, outcome: &Outcome) -> String {
 /// The medians of ours and of DataFusion's better setting on one encoding, and which setting that is.
 fn duel(outcome: &Outcome, encoding: Encoding) -> Option<(f64, f64, bool)> {
     let median = |of: &VariantOutcome| of.wall().map(|wall| wall.median);
-    let ours = outcome.variants.iter().find(|of| of.variant == Variant::Miniblock(encoding)).and_then(median)?;
-    let theirs = outcome.variants.iter().filter_map(|of| match of.variant {
-        Variant::Datafusion { encoding: on, pushdown } if on == encoding => Some((median(of)?, pushdown)),
-        _ => None,
+    let ours = outcome.find(Variant::Miniblock(encoding)).and_then(median)?;
+    let theirs = [false, true].into_iter().filter_map(|pushdown| {
+        let of = outcome.find(Variant::Datafusion { encoding, pushdown })?;
+        Some((median(of)?, pushdown))
     });
     let (theirs, pushdown) = theirs.min_by(|a, b| a.0.total_cmp(&b.0))?;
     Some((ours, theirs, pushdown))

@@ -1,5 +1,8 @@
 //! Runs the variants of a query in turn and checks every answer.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::prelude::SessionContext;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -26,7 +29,8 @@ impl Bench {
     /// A name of a variant that does not exist.
     pub(crate) fn new(query: &'static Query, options: &BenchOptions) -> Result<Self> {
         let encodings = options.data.encodings();
-        let variants = variant::select(&options.variants, &options.data.encoding, &encodings)?;
+        let with_floor = query.floor.is_some();
+        let variants = variant::select(&options.variants, &options.data.encoding, &encodings, with_floor)?;
         let first = variants.iter().find_map(|variant| variant.encoding());
         // There is a first encoding: a list that names none stands for the default ones.
         let floor_encoding = first.unwrap_or(encodings[0]);
@@ -48,19 +52,37 @@ impl Bench {
         datasets
     }
 
+    /// The query's name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.query.name
+    }
+
+    /// How often a variant runs, for a progress bar.
+    pub(crate) fn runs(&self) -> usize {
+        (self.options.repeats + 1) * self.variants.len()
+    }
+
+    /// Runs under a progress bar of its own.
+    pub(crate) async fn run(self) -> Result<Outcome> {
+        let bar = progress_bar(self.runs(), "{bar:40} {pos}/{len}  {msg}");
+        let outcome = self.run_under(&bar).await?;
+        bar.finish_and_clear();
+        Ok(outcome)
+    }
+
     /// One round of warm-up, then the measured rounds. Each round runs every variant once and begins with another one, so
     /// that none always follows the same neighbour.
     ///
     /// # Errors
     /// A query that fails; a wrong answer is no error here but part of the outcome.
-    pub(crate) async fn run(self) -> Result<Outcome> {
+    pub(crate) async fn run_under(&self, bar: &ProgressBar) -> Result<Outcome> {
         let mut contestants = Vec::new();
+        let mut answers = Vec::new();
         for &variant in &self.variants {
-            let contestant = self.contestant(variant).await;
+            let contestant = self.contestant(variant, &mut answers).await;
             contestants.push(contestant.map_err(|error| format!("{variant}: {error}"))?);
         }
         let rounds = self.options.repeats + 1;
-        let bar = progress_bar(rounds * contestants.len());
         for round in 0..rounds {
             for turn in 0..contestants.len() {
                 let index = (round + turn) % contestants.len();
@@ -72,38 +94,56 @@ impl Bench {
                 bar.inc(1);
             }
         }
-        bar.finish_and_clear();
         let variants = contestants.into_iter().map(|contestant| contestant.outcome).collect();
         Ok(Outcome { variants, floor_encoding: self.floor_encoding })
     }
 
-    async fn contestant(&self, variant: Variant) -> Result<Contestant> {
+    /// `answers` are the right ones that are known already.
+    async fn contestant(&self, variant: Variant, answers: &mut Vec<(Dataset, Arc<Answer>)>) -> Result<Contestant> {
         let (dataset, tables, threads) = (self.dataset(variant), self.query.tables, self.options.threads);
-        let (ctx, sql) = match variant {
-            Variant::Miniblock(_) => (readers::miniblock(&dataset, tables, threads).await?, self.query.sql),
-            Variant::Datafusion { pushdown, .. } => {
-                (readers::datafusion(&dataset, tables, threads, pushdown).await?, self.query.sql)
+        let sql = self.query.sql(dataset.scale_factor);
+        let (ctx, sql) = match (variant, &self.query.floor) {
+            (Variant::Miniblock(_), _) => (readers::miniblock(&dataset, tables, threads).await?, sql),
+            (Variant::Datafusion { pushdown, .. }, _) => {
+                (readers::datafusion(&dataset, tables, threads, pushdown).await?, sql)
             }
-            Variant::Floor => (floor::session(self.query, &dataset, threads).await?, self.query.floor.sql),
+            (Variant::Floor, Some(floor)) => {
+                (floor::session(self.query, floor, &dataset, threads).await?, Cow::Borrowed(floor.sql))
+            }
+            (Variant::Floor, None) => return Err(format!("{} has no floor", self.query.name).into()),
         };
-        let expected = Answer::expected(self.query, &dataset).await?;
-        let outcome = VariantOutcome { variant, samples: Vec::new(), expected, wrong: None, checked: 0, plan: None };
+        let expected = if let Some((_, answer)) = answers.iter().find(|(of, _)| *of == dataset) {
+            Arc::clone(answer)
+        } else {
+            let answer = Arc::new(Answer::expected(self.query, &dataset).await?);
+            answers.push((dataset, Arc::clone(&answer)));
+            answer
+        };
+        let outcome = VariantOutcome {
+            variant,
+            samples: Vec::new(),
+            expected,
+            sorted_by: self.query.sorted_by,
+            wrong: None,
+            checked: 0,
+            plan: None,
+        };
         Ok(Contestant { ctx, sql, outcome })
     }
 }
 
 struct Contestant {
     ctx: SessionContext,
-    sql: &'static str,
+    sql: Cow<'static, str>,
     outcome: VariantOutcome,
 }
 
 impl Contestant {
     async fn run(&mut self, query: &Query, measured: bool, keep_plan: bool) -> Result<()> {
-        let run = measure::run(&self.ctx, self.sql, query.watched).await?;
+        let run = measure::run(&self.ctx, &self.sql, query.watched).await?;
         let answer = Answer::new(&run.batches)?;
         self.outcome.checked += 1;
-        if answer != self.outcome.expected {
+        if !answer.agrees(&self.outcome.expected, query.sorted_by) {
             self.outcome.wrong = Some(answer);
         }
         if measured {
@@ -128,10 +168,30 @@ impl Outcome {
         self.variants.iter().all(VariantOutcome::answer_ok)
     }
 
+    pub(crate) fn find(&self, variant: Variant) -> Option<&VariantOutcome> {
+        self.variants.iter().find(|of| of.variant == variant)
+    }
+
+    /// The encodings that variants ran on, each once.
+    pub(crate) fn encodings(&self) -> Vec<Encoding> {
+        let mut encodings = Vec::new();
+        for encoding in self.variants.iter().filter_map(|of| of.variant.encoding()) {
+            if !encodings.contains(&encoding) {
+                encodings.push(encoding);
+            }
+        }
+        encodings
+    }
+
+    /// Answers looked at.
+    pub(crate) fn checked(&self) -> usize {
+        self.variants.iter().map(|of| of.checked).sum()
+    }
+
     /// The variant's median wall time over Miniblock's on the same file; none where Miniblock did not run on it.
     pub(crate) fn ratio(&self, outcome: &VariantOutcome) -> Option<f64> {
         let ours = Variant::Miniblock(outcome.variant.encoding().unwrap_or(self.floor_encoding));
-        let ours = self.variants.iter().find(|other| other.variant == ours)?;
+        let ours = self.find(ours)?;
         Some(outcome.wall()?.median / ours.wall()?.median)
     }
 }
@@ -140,7 +200,8 @@ impl Outcome {
 pub(crate) struct VariantOutcome {
     pub(crate) variant: Variant,
     pub(crate) samples: Vec<Sample>,
-    expected: Answer,
+    expected: Arc<Answer>,
+    sorted_by: &'static [usize],
     wrong: Option<Answer>,
     /// Answers looked at, that of the warm-up included.
     pub(crate) checked: usize,
@@ -153,11 +214,14 @@ impl VariantOutcome {
         self.wrong.is_none()
     }
 
+    #[cfg(test)]
+    pub(crate) fn spoil(&mut self) {
+        self.wrong = Answer::new(&[]).ok();
+    }
+
     /// The right and the last wrong answer, for people.
     pub(crate) fn mismatch(&self) -> String {
-        self.wrong
-            .as_ref()
-            .map_or_else(String::new, |wrong| format!("  expected: {}\n  got:      {wrong}", self.expected))
+        self.wrong.as_ref().map_or_else(String::new, |wrong| wrong.mismatch(&self.expected, self.sorted_by))
     }
 
     pub(crate) fn wall(&self) -> Option<Summary> {
@@ -183,9 +247,9 @@ impl VariantOutcome {
     }
 }
 
-fn progress_bar(runs: usize) -> ProgressBar {
+pub(crate) fn progress_bar(runs: usize, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(runs as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len}  {msg}") {
+    if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
     bar
@@ -197,7 +261,6 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::dataset::Table;
     use crate::{generate, json, machine, query, report};
 
     /// Every encoding, on one thread and on several, from the generator to both forms of the report.
@@ -211,7 +274,7 @@ mod tests {
             let cli = Cli::try_parse_from(line.chain([data_dir.to_str().unwrap().to_owned()])).unwrap();
             let Command::Q12(options) = cli.command else { panic!("not q12") };
             let bench = Bench::new(&query::Q12, &options).unwrap();
-            generate::generate(&bench.datasets(), Table::ALL).unwrap();
+            generate::generate(&bench.datasets(), query::Q12.tables).unwrap();
             let runtime = machine::runtime(options.threads).unwrap();
             let outcome = runtime.block_on(bench.run()).unwrap();
             assert_eq!(outcome.variants.len(), 13);

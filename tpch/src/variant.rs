@@ -17,7 +17,7 @@ pub(crate) enum Variant {
 
 impl Variant {
     /// Every variant over these encodings, in the order in which they run and are printed.
-    pub(crate) fn all(encodings: &[Encoding]) -> Vec<Self> {
+    pub(crate) fn all(encodings: &[Encoding], with_floor: bool) -> Vec<Self> {
         let of_encoding = |&encoding: &Encoding| {
             [
                 Self::Miniblock(encoding),
@@ -25,7 +25,7 @@ impl Variant {
                 Self::Datafusion { encoding, pushdown: true },
             ]
         };
-        encodings.iter().flat_map(of_encoding).chain([Self::Floor]).collect()
+        encodings.iter().flat_map(of_encoding).chain(with_floor.then_some(Self::Floor)).collect()
     }
 
     pub(crate) fn reader(self) -> &'static str {
@@ -71,12 +71,18 @@ impl fmt::Display for Variant {
 ///
 /// # Errors
 /// An unknown name, or one whose encoding `--encoding` leaves out: the message lists what there is.
-pub(crate) fn select(names: &[String], named_encodings: &[Encoding], encodings: &[Encoding]) -> Result<Vec<Variant>> {
+pub(crate) fn select(
+    names: &[String],
+    named_encodings: &[Encoding],
+    encodings: &[Encoding],
+    with_floor: bool,
+) -> Result<Vec<Variant>> {
     if names.is_empty() {
-        return Ok(Variant::all(encodings));
+        return Ok(Variant::all(encodings, with_floor));
     }
     // A variant may bring an encoding of its own unless --encoding says which there are.
-    let known = Variant::all(if named_encodings.is_empty() { Encoding::value_variants() } else { encodings });
+    let known = if named_encodings.is_empty() { Encoding::value_variants() } else { encodings };
+    let known = Variant::all(known, with_floor);
     let is_default = |variant: &Variant| variant.encoding().is_none_or(|encoding| encodings.contains(&encoding));
     let mut selected = Vec::new();
     for name in names.iter().map(|name| name.trim()) {
@@ -103,7 +109,7 @@ mod tests {
     fn names(variants: &[&str], encodings: &[Encoding]) -> Result<Vec<String>> {
         let variants: Vec<_> = variants.iter().map(|name| (*name).to_owned()).collect();
         let chosen = if encodings.is_empty() { Encoding::DEFAULT } else { encodings };
-        Ok(select(&variants, encodings, chosen)?.iter().map(Variant::to_string).collect())
+        Ok(select(&variants, encodings, chosen, true)?.iter().map(Variant::to_string).collect())
     }
 
     #[test]
@@ -120,6 +126,15 @@ mod tests {
             ["floor", "miniblock-delta-length"]
         );
         assert_eq!(names(&["miniblock"], &[]).unwrap(), ["miniblock-delta", "miniblock-dictionary", "miniblock-plain"]);
+    }
+
+    #[test]
+    fn only_some_queries_have_a_floor() {
+        let all = select(&[], &[], &[Encoding::Plain], false).unwrap();
+        assert_eq!(all.len(), 3);
+        assert!(!all.contains(&Variant::Floor));
+        let error = select(&["floor".to_owned()], &[], Encoding::DEFAULT, false).unwrap_err().to_string();
+        assert!(error.starts_with("there is no variant \"floor\"; known are: miniblock-delta"), "{error}");
     }
 
     #[test]
