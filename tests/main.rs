@@ -7,6 +7,7 @@ mod allocations;
 mod allocator;
 mod cloud;
 mod differential;
+mod dynamic;
 mod encryption;
 mod fetch;
 mod fetch_bounds;

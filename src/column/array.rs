@@ -16,6 +16,7 @@ use super::decimal::{fixed_decimals, var_decimals};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};
 use crate::error::{Error, Result};
+use crate::kernels::Lane;
 
 /// Buffers that can become Arrow arrays.
 pub(crate) trait FinishRows: Buffer {
@@ -58,6 +59,18 @@ fn converted<P: ArrowPrimitiveType, T: Copy>(
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
+
+/// Integers of `width` bits as an array of `output`, as a column of that physical type is delivered.
+///
+/// # Errors
+/// If the physical type does not become `output`.
+pub(crate) fn integer_array(values: &[i64], width: u32, output: &DataType) -> Result<ArrayRef> {
+    if width == 32 {
+        let mut narrow: Vec<i32> = values.iter().map(|&value| Lane::wrap(value)).collect();
+        return narrow.finish(None, output);
+    }
+    values.to_vec().finish(None, output)
+}
 
 impl FinishRows for Vec<i32> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {

@@ -5,7 +5,7 @@ use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::make_inline_view;
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lane, Value, kernels};
-use crate::predicate::{BytesSet, IntSet, ValueSet};
+use crate::predicate::{BytesSet, IntSet, ValueSet, WINDOW_ROWS};
 
 /// Tests the values of one physical type.
 pub(crate) trait Matcher<B: Buffer>: Send + Sized {
@@ -29,7 +29,10 @@ fn wrong_type() -> Error {
 const FEW: usize = 8;
 
 /// Widest span of a set that is kept as a bitmap: it stays in the L1 cache.
-const BITMAP_BITS: u64 = 1 << 16;
+const SMALL_BITMAP: u64 = 1 << 16;
+
+/// The same for a set of many intervals: it stays in the L2 cache, and is still faster than a search.
+const LARGE_BITMAP: u64 = 1 << 23;
 
 /// Tests integers.
 pub(crate) enum IntMatcher<T> {
@@ -85,33 +88,35 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
             ValueSet::Ints(set) => set.intersection(&domain::<T>()),
             ValueSet::Bytes(_) => return Err(wrong_type()),
         };
-        let clamp = |set: &IntSet| -> Vec<(T, T)> {
-            set.closed_intervals().map(|(low, high)| (T::wrap(low), T::wrap(high))).collect()
-        };
         let outside = set.clone().complement().intersection(&domain::<T>());
         if outside.is_none() {
             return Ok(Self::All);
         }
-        let (ranges, holes) = (clamp(&set), clamp(&outside));
-        if ranges.len().min(holes.len()) <= FEW {
-            let inverted = holes.len() < ranges.len();
-            return Ok(Self::Ranges { ranges: if inverted { holes } else { ranges }, inverted });
+        let few = |set: &IntSet| -> Option<Vec<(T, T)>> {
+            let mut intervals = set.closed_intervals().map(|(low, high)| (T::wrap(low), T::wrap(high)));
+            let few = intervals.by_ref().take(FEW).collect();
+            intervals.next().is_none().then_some(few)
+        };
+        let (ranges, holes) = (few(&set), few(&outside));
+        match (ranges, holes) {
+            (Some(ranges), Some(holes)) if holes.len() < ranges.len() => {
+                return Ok(Self::Ranges { ranges: holes, inverted: true });
+            }
+            (Some(ranges), _) => return Ok(Self::Ranges { ranges, inverted: false }),
+            (None, Some(holes)) => return Ok(Self::Ranges { ranges: holes, inverted: true }),
+            (None, None) => {}
         }
         // What the unbounded ends have in common is answered outside the bitmap.
-        let outside = set.contains(&lowest::<T>());
-        let listed = if outside { set.clone().complement().intersection(&domain::<T>()) } else { set.clone() };
-        let bounds = listed
-            .closed_intervals()
-            .fold(None, |bounds: Option<(i64, i64)>, (low, high)| Some((bounds.map_or(low, |(first, _)| first), high)));
-        if let Some((low, high)) = bounds
-            && let Some(span) = high.checked_sub(low)
-            && (span as u64) < BITMAP_BITS
+        let (listed, outside) = if set.contains(&lowest::<T>()) { (outside, true) } else { (set.clone(), false) };
+        let is_few = || listed.closed_intervals().nth(SOME).is_none();
+        if let Some((low, high)) = listed.bounds()
+            && let Some(span) = high.checked_sub(low).map(i64::cast_unsigned)
+            && (span < SMALL_BITMAP || span < LARGE_BITMAP && !is_few())
         {
-            let mut words = vec![if outside { u64::MAX } else { 0 }; span as usize / 64 + 1];
+            let mut words = vec![if outside { u64::MAX } else { 0 }; (span / 64) as usize + 1];
             for (first, last) in listed.closed_intervals() {
-                for bit in (first - low)..=(last - low) {
-                    words[bit as usize / 64] ^= 1 << (bit % 64);
-                }
+                let (first, last) = ((first - low) as usize, (last - low) as usize);
+                kernels::fill_bits(&mut words, first, last + 1 - first, !outside);
             }
             return Ok(Self::Bitmap { base: low, words, outside });
         }
@@ -138,7 +143,7 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
                     None => words.fill(0),
                     Some((&(low, high), rest)) => {
                         T::in_range(kernels(), values, low, high, words);
-                        let mut more = [0; crate::predicate::WINDOW_ROWS / 64];
+                        let mut more = [0; WINDOW_ROWS / 64];
                         for &(low, high) in rest {
                             for (values, words) in values.chunks(more.len() * 64).zip(words.chunks_mut(more.len())) {
                                 T::in_range(kernels(), values, low, high, &mut more);
@@ -188,8 +193,51 @@ pub(crate) enum ByteMatcher {
         views: Vec<u128>,
         inverted: bool,
     },
+    /// Few intervals.
+    Intervals(Vec<Change>),
     /// Sorted intervals.
     Search(BytesSet),
+}
+
+/// A byte string from which on membership is another one.
+pub(crate) struct Change {
+    /// Its [`key`].
+    key: i32,
+    from: Vec<u8>,
+}
+
+/// The first four bytes of a byte string, zeros after its end, as an integer: of two keys that differ, the lesser is that of the
+/// lesser string.
+fn key(view: u128) -> i32 {
+    // The upper half of unsigned integers stands below zero.
+    (((view >> 32) as u32).swap_bytes() ^ 0x8000_0000).cast_signed()
+}
+
+impl Change {
+    fn new(from: Vec<u8>) -> Self {
+        let mut prefix = [0; 4];
+        prefix.iter_mut().zip(&from).for_each(|(byte, from)| *byte = *from);
+        Self { key: key(u128::from(u32::from_le_bytes(prefix)) << 32), from }
+    }
+
+    /// Flips the bit of each value that is not below; `keys` are those of the values, up to a window of them.
+    fn flip(&self, values: &ByteBuffer, views: &[u128], keys: &[i32], words: &mut [u64]) {
+        let (mut above, mut equal) = ([0; WINDOW_ROWS / 64], [0; WINDOW_ROWS / 64]);
+        if let Some(next) = self.key.checked_add(1) {
+            i32::in_range(kernels(), keys, next, i32::MAX, &mut above);
+        }
+        i32::in_range(kernels(), keys, self.key, self.key, &mut equal);
+        for (index, word) in words.iter_mut().enumerate() {
+            *word ^= above[index];
+            let mut equal = equal[index];
+            while equal != 0 {
+                let bit = equal.trailing_zeros();
+                equal &= equal - 1;
+                let value = values.bytes(&views[index * 64 + bit as usize]);
+                *word ^= u64::from(value >= self.from.as_slice()) << bit;
+            }
+        }
+    }
 }
 
 impl Matcher<ByteBuffer> for ByteMatcher {
@@ -213,6 +261,11 @@ impl Matcher<ByteBuffer> for ByteMatcher {
             Self::Views { views, inverted: false }
         } else if let Some(views) = views(&set.clone().complement()) {
             Self::Views { views, inverted: true }
+        } else if set.changes().nth(2 * FEW).is_none() {
+            // The empty string is the least of all.
+            let begin = set.contains(&[][..]).then(Vec::new);
+            let others = set.changes().filter(|from| !from.is_empty()).cloned();
+            Self::Intervals(begin.into_iter().chain(others).map(Change::new).collect())
         } else {
             Self::Search(set.clone())
         })
@@ -233,6 +286,14 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                 kernels().in_views(values.views(), views, words);
                 if *inverted {
                     invert(words, values.len());
+                }
+            }
+            Self::Intervals(changes) => {
+                words.fill(0);
+                let mut keys = [0; WINDOW_ROWS];
+                for (views, words) in values.views().chunks(WINDOW_ROWS).zip(words.chunks_mut(WINDOW_ROWS / 64)) {
+                    keys.iter_mut().zip(views).for_each(|(to, view)| *to = key(*view));
+                    changes.iter().for_each(|change| change.flip(values, views, &keys[..views.len()], words));
                 }
             }
             Self::Search(set) => select_by(values.views(), words, |view| set.contains(values.bytes(view))),

@@ -37,6 +37,7 @@ mod reader;
 mod values;
 mod window;
 
+pub(crate) use array::integer_array;
 pub(crate) use cursor::PageCounts;
 pub(crate) use kind::ColumnKind;
 pub use kind::Domain;

@@ -118,6 +118,11 @@ impl<B: Ord + Clone> IntervalSet<B> {
         }
     }
 
+    /// The values at which membership changes, in ascending order.
+    pub fn changes(&self) -> impl Iterator<Item = &B> {
+        self.changes.iter()
+    }
+
     /// The intervals `low <= v < high` in ascending order; a missing bound is open.
     pub fn intervals(&self) -> impl Iterator<Item = (Option<&B>, Option<&B>)> {
         let bounds = self.begins_inside.then_some(None).into_iter().chain(self.changes.iter().map(Some));
@@ -144,17 +149,29 @@ impl IntSet {
         values.sort_unstable();
         values.dedup();
         let mut set = Self::none();
+        set.extend_ascending(values);
+        set
+    }
+
+    /// Adds integers that ascend, all above those of the set.
+    pub fn extend_ascending(&mut self, values: impl IntoIterator<Item = i64>) {
         for value in values {
             if value == i64::MIN {
-                set.begins_inside = true;
-            } else if set.changes.last() == Some(&value) {
-                set.changes.pop();
+                self.begins_inside = true;
+            } else if self.changes.last() == Some(&value) {
+                self.changes.pop();
             } else {
-                set.changes.push(value);
+                self.changes.push(value);
             }
-            set.changes.extend(value.checked_add(1));
+            self.changes.extend(value.checked_add(1));
         }
-        set
+    }
+
+    /// The least and the greatest member; None if there is none.
+    pub fn bounds(&self) -> Option<(i64, i64)> {
+        let mut intervals = self.closed_intervals();
+        let (low, first) = intervals.next()?;
+        Some((low, intervals.last().map_or(first, |(_, high)| high)))
     }
 
     /// The intervals as closed ones, in ascending order.

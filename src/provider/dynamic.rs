@@ -1,10 +1,12 @@
 //! Dynamic filters: conditions that operators above find while the query runs.
 //!
 //! TopK, hash joins and aggregates push them down and check again what comes out, so they only help. They are asked before
-//! each row group, where they can save the most: a row group whose statistics they exclude is skipped, bounds become
-//! predicates of the scan, and what the statistics prove anyway is dropped. A hash join's table lookup is left out: it is
-//! opaque, and costs more per row than the join itself.
+//! each row group, and looked at again where they have changed: a row group whose statistics they exclude is skipped, bounds
+//! and lists become predicates of the scan, and what the statistics prove anyway is dropped. What has no translation, as a
+//! lookup in the hash table of a join, is evaluated over batches for as long as the scan finds that it pays; once that was
+//! done for as many rows as there are values, it is a set of values ([`Tabulation`]), and costs next to nothing.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -19,11 +21,13 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
+use super::residual::ExprResidual;
 use super::simplify::simplify;
-use super::statistics::{trusted, verdict};
+use super::statistics::{integer_bounds, trusted, verdict};
+use super::tabulate::Tabulation;
 use crate::error::Error;
-use crate::predicate::{Matches, Predicate, Verdict};
-use crate::scan::{Admission, Gate};
+use crate::predicate::{Matches, Predicate, ValueSet, Verdict};
+use crate::scan::{Admission, Conditions, Domain, Gate, Residual};
 
 /// The dynamic filters over one file.
 pub(super) struct DynamicFilters {
@@ -40,15 +44,55 @@ pub(super) struct DynamicFilters {
     use_statistics: bool,
     row_groups_pruned: Count,
     current: Option<Current>,
+    version: u64,
 }
 
 /// What the filters say now.
+#[derive(Default)]
 struct Current {
     /// No row of the file is wanted.
     nothing: bool,
     predicates: Vec<Predicate>,
+    /// Conditions without a translation on columns that the scan reads anyway.
+    opaque: Vec<Opaque>,
     /// Decides on statistics what has no translation.
     pruning: Option<PruningPredicate>,
+}
+
+impl Current {
+    /// Makes sets of the opaque conditions that are due; whether there were any.
+    fn tabulate(&mut self) -> bool {
+        let mut any = false;
+        let (due, opaque): (Vec<_>, Vec<_>) = std::mem::take(&mut self.opaque).into_iter().partition(Opaque::is_due);
+        self.opaque = opaque;
+        for mut opaque in due {
+            match opaque.tabulation.take().map(|tabulation| tabulation.tabulate(&opaque.residual)) {
+                Some(Ok(predicate)) => {
+                    self.predicates.push(predicate);
+                    any = true;
+                }
+                // A value that no row has may be an error.
+                _ => self.opaque.push(opaque),
+            }
+        }
+        if any {
+            self.predicates = merge(std::mem::take(&mut self.predicates));
+        }
+        any
+    }
+}
+
+/// A condition without a translation.
+struct Opaque {
+    residual: Arc<ExprResidual>,
+    tabulation: Option<Tabulation>,
+}
+
+impl Opaque {
+    /// Whether it was asked of as many rows as there are values.
+    fn is_due(&self) -> bool {
+        self.tabulation.as_ref().is_some_and(|tabulation| self.residual.rows() >= tabulation.values())
+    }
 }
 
 impl DynamicFilters {
@@ -77,17 +121,39 @@ impl DynamicFilters {
             use_statistics,
             row_groups_pruned,
             current: None,
+            version: 0,
         })
     }
 
-    fn refresh(&mut self) -> Result<Current> {
-        let changed = self.tracking.watcher().is_some_and(|tracker| tracker.changed());
-        if let Some(current) = self.current.take()
-            && !changed
+    /// What the filters say by now.
+    fn current(&mut self) -> Result<&Current> {
+        if let Some(pruner) = &mut self.file_pruner
+            && pruner.should_prune()?
         {
-            return Ok(current);
+            // It answers once for each change: from here on nothing of the file is wanted.
+            self.tracking = DynamicFilterTracking::AllComplete;
+            self.file_pruner = None;
+            self.version += 1;
+            return Ok(self.current.insert(Current { nothing: true, ..Current::default() }));
         }
-        let mut current = Current { nothing: false, predicates: Vec::new(), pruning: None };
+        let changed = self.tracking.watcher().is_some_and(|tracker| tracker.changed());
+        let current = match self.current.take() {
+            Some(mut current) if !changed => {
+                if current.tabulate() {
+                    self.version += 1;
+                }
+                current
+            }
+            _ => {
+                self.version += 1;
+                self.read()?
+            }
+        };
+        Ok(self.current.insert(current))
+    }
+
+    fn read(&self) -> Result<Current> {
+        let mut current = Current::default();
         let mut untranslated = Vec::new();
         for filter in &self.filters {
             let Some(filter) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else { continue };
@@ -101,6 +167,14 @@ impl DynamicFilters {
             }
         }
         current.predicates = merge(current.predicates);
+        for conjunct in &untranslated {
+            let residual = ExprResidual::try_new(conjunct, &self.columns.schema)?;
+            if !residual.columns().is_empty() && residual.columns().iter().all(|column| self.read.contains(column)) {
+                let range = |column, domain| self.range(&current.predicates, column, domain);
+                let tabulation = Tabulation::new(&residual, &self.columns, range);
+                current.opaque.push(Opaque { residual: Arc::new(residual), tabulation });
+            }
+        }
         if self.use_statistics
             && let Some(predicate) = trusted(&conjunction(untranslated), &self.columns.schema, &self.metadata)
         {
@@ -112,7 +186,24 @@ impl DynamicFilters {
         Ok(current)
     }
 
-    fn admit(&mut self, current: &Current, row_group: usize) -> Admission {
+    /// The values of a column that are left by `predicates`, and that the file has.
+    fn range(&self, predicates: &[Predicate], column: usize, domain: Domain) -> Option<RangeInclusive<i64>> {
+        let left = predicates.iter().find_map(|predicate| match predicate {
+            Predicate::Column { column: other, matches: Matches { values: ValueSet::Ints(set), .. } }
+                if *other == column =>
+            {
+                set.bounds()
+            }
+            _ => None,
+        });
+        let has = self.use_statistics.then(|| integer_bounds(&self.metadata, column, domain)).flatten();
+        match (left.map(|(low, high)| low..=high), has) {
+            (Some(left), Some(has)) => Some(*left.start().max(has.start())..=*left.end().min(has.end())),
+            (left, has) => left.or(has),
+        }
+    }
+
+    fn admit(&self, current: &Current, row_group: usize) -> Admission {
         if current.nothing {
             return Admission::Skip;
         }
@@ -135,7 +226,8 @@ impl DynamicFilters {
                 Verdict::All | Verdict::Some => {}
             }
         }
-        Admission::Enter(predicates)
+        let residuals = current.opaque.iter().map(|opaque| Arc::clone(&opaque.residual) as Arc<dyn Residual>).collect();
+        Admission::Enter(Conditions { predicates, residuals })
     }
 
     fn verdict(&self, row_group: usize, column: usize, matches: &Matches) -> Verdict {
@@ -153,21 +245,18 @@ impl DynamicFilters {
 
 impl Gate for DynamicFilters {
     fn enter(&mut self, row_group: usize) -> crate::error::Result<Admission> {
-        if let Some(pruner) = &mut self.file_pruner
-            && pruner.should_prune().map_err(Error::external)?
-        {
-            // It answers once for each change: from here on nothing of the file is wanted.
-            self.current = Some(Current { nothing: true, predicates: Vec::new(), pruning: None });
-            self.tracking = DynamicFilterTracking::AllComplete;
-            self.file_pruner = None;
-        }
-        let current = self.refresh().map_err(Error::external)?;
-        let admission = self.admit(&current, row_group);
-        self.current = Some(current);
+        self.current().map_err(Error::external)?;
+        let Some(current) = &self.current else { return Ok(Admission::Enter(Conditions::default())) };
+        let admission = self.admit(current, row_group);
         if matches!(admission, Admission::Skip) {
             self.row_groups_pruned.add(1);
         }
         Ok(admission)
+    }
+
+    fn version(&mut self) -> crate::error::Result<u64> {
+        self.current().map_err(Error::external)?;
+        Ok(self.version)
     }
 
     fn is_final(&self) -> bool {

@@ -4,15 +4,18 @@
 //! false and the rest, for which it is NULL. [`Truth`] holds the first two sets, so that NOT, AND and OR of Kleene logic are
 //! set algebra and NOT needs no rewriting. What has no exact translation gives None and is evaluated as it stands, over arrays.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
+use datafusion::functions::unicode::left::LeftFunc;
+use datafusion::functions::unicode::substr::SubstrFunc;
 use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr, TryCastExpr,
 };
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::literal::{Range, bytes, integer, keeps_values};
 use crate::predicate::{BytesSet, Comparison, IntSet, Matches, Predicate, ValueSet};
@@ -236,12 +239,14 @@ impl Relation {
     }
 }
 
-/// A column, or a cast of one that keeps every value.
+/// A column, a cast of one that keeps every value, or the beginning of a text.
 struct Operand {
     column: usize,
     /// The type after the cast.
     data_type: DataType,
     domain: Domain,
+    /// How many characters of it are compared, if not all.
+    prefix: Option<usize>,
 }
 
 impl Operand {
@@ -249,7 +254,12 @@ impl Operand {
         if let Some(column) = expr.downcast_ref::<Column>() {
             let field = columns.schema.fields().get(column.index())?;
             let domain = (*columns.domains.get(column.index())?)?;
-            return Some(Self { column: column.index(), data_type: field.data_type().clone(), domain });
+            return Some(Self { column: column.index(), data_type: field.data_type().clone(), domain, prefix: None });
+        }
+        if let Some((text, characters)) = beginning(expr) {
+            let operand = Self::of(text, columns)?;
+            let is_text = operand.domain == (Domain::Bytes { utf8: true }) && operand.prefix.is_none();
+            return is_text.then_some(Self { prefix: Some(characters), ..operand });
         }
         let (inner, to) = if let Some(cast) = expr.downcast_ref::<CastExpr>() {
             (cast.expr(), cast.cast_type())
@@ -276,6 +286,14 @@ impl Operand {
                     Relation::GtEq => range.set(value, range.high),
                 }))
             }
+            Domain::Bytes { .. } if self.prefix.is_some() => {
+                let set = self.points(vec![bytes(value, &self.data_type)?])?;
+                match op {
+                    Relation::Eq | Relation::NotDistinct => Some(ValueSet::Bytes(set)),
+                    Relation::NotEq | Relation::Distinct => Some(ValueSet::Bytes(set.complement())),
+                    Relation::Lt | Relation::LtEq | Relation::Gt | Relation::GtEq => None,
+                }
+            }
             Domain::Bytes { .. } => {
                 let value = bytes(value, &self.data_type)?;
                 let successor = BytesSet::successor(value);
@@ -293,6 +311,43 @@ impl Operand {
             }
             Domain::Opaque => None,
         }
+    }
+
+    /// The byte strings that are one of `values`.
+    fn points(&self, values: Vec<&[u8]>) -> Option<BytesSet> {
+        let Some(characters) = self.prefix else { return Some(BytesSet::points(values)) };
+        let mut whole = Vec::new();
+        let mut set = BytesSet::none();
+        for value in values {
+            match std::str::from_utf8(value).ok()?.chars().count().cmp(&characters) {
+                Ordering::Less => whole.push(value),
+                Ordering::Equal => set = set.union(&BytesSet::prefix(value)),
+                Ordering::Greater => {}
+            }
+        }
+        Some(set.union(&BytesSet::points(whole)))
+    }
+}
+
+/// The text of which `expr` takes so many characters from its beginning: `substr(text, 1, n)`, `left(text, n)`.
+fn beginning(expr: &Arc<dyn PhysicalExpr>) -> Option<(&Arc<dyn PhysicalExpr>, usize)> {
+    let (text, characters) = if let Some(substr) = ScalarFunctionExpr::try_downcast_func::<SubstrFunc>(expr.as_ref()) {
+        let [text, start, characters] = substr.args() else { return None };
+        (whole_number(start)? == 1).then_some((text, characters))?
+    } else {
+        let left = ScalarFunctionExpr::try_downcast_func::<LeftFunc>(expr.as_ref())?;
+        let [text, characters] = left.args() else { return None };
+        (text, characters)
+    };
+    // A negative number is an error of the one, and counts from the end for the other.
+    Some((text, usize::try_from(whole_number(characters)?).ok()?))
+}
+
+fn whole_number(expr: &Arc<dyn PhysicalExpr>) -> Option<i64> {
+    match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Int64(value) => *value,
+        ScalarValue::Int32(value) => value.map(i64::from),
+        _ => None,
     }
 }
 
@@ -360,7 +415,7 @@ fn in_list(list: &InListExpr, columns: &FileColumns) -> Option<Truth> {
         Domain::Bytes { .. } => {
             let points: Option<Vec<&[u8]>> =
                 literals.into_iter().map(|value| bytes(value, &operand.data_type)).collect();
-            ValueSet::Bytes(BytesSet::points(points?))
+            ValueSet::Bytes(operand.points(points?)?)
         }
         Domain::Opaque => return None,
     };
@@ -390,7 +445,7 @@ impl Truth {
 }
 
 fn like(like: &LikeExpr, columns: &FileColumns) -> Option<Truth> {
-    let operand = Operand::of(like.expr(), columns)?;
+    let operand = Operand::of(like.expr(), columns).filter(|operand| operand.prefix.is_none())?;
     let pattern = like.pattern().downcast_ref::<Literal>()?.value();
     if like.case_insensitive() || operand.domain != (Domain::Bytes { utf8: true }) {
         return None;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit, i256};
 use datafusion::common::ScalarValue;
+use datafusion::functions::unicode;
 use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, LikeExpr, NotExpr, in_list, lit,
 };
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::super::filter::{conjuncts, merge};
 use super::super::residual::evaluate;
@@ -194,6 +195,15 @@ fn column(case: &Case, index: usize, random: &mut Random) -> (Expr, DataType) {
     (column, case.data_type.clone())
 }
 
+/// Some characters from the beginning of a text.
+fn beginning(text: Expr, random: &mut Random, schema: &Schema) -> Expr {
+    let (function, args) = match random.below(2) {
+        0 => (unicode::substr(), vec![text, lit(1_i64), lit(random.below(4) as i64)]),
+        _ => (unicode::left(), vec![text, lit(random.below(4) as i64)]),
+    };
+    Arc::new(ScalarFunctionExpr::try_new(function, args, schema, Arc::default()).unwrap())
+}
+
 fn leaf(case: &Case, index: usize, random: &mut Random, schema: &Schema) -> Expr {
     let (operand, data_type) = column(case, index, random);
     let literal = |random: &mut Random| lit(random.pick(&case.values).cast_to(&data_type).unwrap());
@@ -210,6 +220,19 @@ fn leaf(case: &Case, index: usize, random: &mut Random, schema: &Schema) -> Expr
         }
         6 => Arc::new(IsNullExpr::new(operand)),
         7 => Arc::new(IsNotNullExpr::new(operand)),
+        _ if matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) && random.below(2) == 0 => {
+            let beginning = beginning(operand, random, schema);
+            let text = |random: &mut Random| {
+                let text = *random.pick(&["", "a", "ab", "b", "\u{e4}", "\u{10ffff}", "more than twelve bytes"]);
+                lit(ScalarValue::Utf8(Some(text.to_string())).cast_to(&data_type).unwrap())
+            };
+            if random.below(2) == 0 {
+                let same = [Operator::Eq, Operator::NotEq, Operator::IsDistinctFrom, Operator::IsNotDistinctFrom];
+                return binary(beginning, *random.pick(&same), text(random));
+            }
+            let items = (0..random.below(4)).map(|_| text(random)).collect();
+            in_list(beginning, items, &(random.below(2) == 0), schema).unwrap()
+        }
         _ if case.domain == (Domain::Bytes { utf8: true }) => {
             let pattern = *random.pick(&["%", "", "a%", "ab%", "ab", "b%", "\u{10ffff}%"]);
             let pattern = lit(ScalarValue::Utf8(Some(pattern.to_string())).cast_to(&data_type).unwrap());

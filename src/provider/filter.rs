@@ -32,7 +32,7 @@ pub(super) struct Filter {
     /// Conjuncts that the scan evaluates itself, one a column.
     pub(super) predicates: Vec<Predicate>,
     /// Conjuncts that stay expressions, cheapest first.
-    pub(super) residuals: Vec<Box<dyn Residual>>,
+    pub(super) residuals: Vec<Arc<dyn Residual>>,
     /// Dynamic filters: they only help.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
 }
@@ -66,7 +66,7 @@ impl Filter {
             return Ok(None);
         }
         residuals.sort_by_key(|residual| residual.columns().len());
-        filter.residuals = residuals.into_iter().map(|residual| Box::new(residual) as Box<dyn Residual>).collect();
+        filter.residuals = residuals.into_iter().map(|residual| Arc::new(residual) as Arc<dyn Residual>).collect();
         Ok(Some(filter))
     }
 

@@ -45,6 +45,7 @@ mod simplify;
 mod source;
 mod statistics;
 mod table;
+mod tabulate;
 
 pub use format::{MiniblockFormat, MiniblockFormatFactory};
 pub use options::{MiniblockOptions, StoreOptions};

@@ -1,8 +1,9 @@
 //! Conjuncts without a translation, evaluated by DataFusion over arrays of survivors.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow::compute::prep_null_mask_filter;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::cast::as_boolean_array;
@@ -21,6 +22,8 @@ pub(super) struct ExprResidual {
     schema: SchemaRef,
     /// Over a batch of `columns`.
     expr: Arc<dyn PhysicalExpr>,
+    /// Rows that were evaluated so far.
+    rows: AtomicUsize,
 }
 
 impl ExprResidual {
@@ -28,7 +31,17 @@ impl ExprResidual {
     pub(super) fn try_new(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> datafusion::error::Result<Self> {
         let columns = column_indices(expr);
         let schema = Arc::new(schema.project(&columns)?);
-        Ok(Self { expr: rebase(expr, &columns)?, schema, columns })
+        Ok(Self { expr: rebase(expr, &columns)?, schema, columns, rows: AtomicUsize::new(0) })
+    }
+
+    /// A batch to evaluate of its columns.
+    pub(super) fn batch(&self, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+    }
+
+    /// Rows that were evaluated so far.
+    pub(super) fn rows(&self) -> usize {
+        self.rows.load(Ordering::Relaxed)
     }
 }
 
@@ -37,7 +50,8 @@ impl Residual for ExprResidual {
         &self.columns
     }
 
-    fn evaluate(&mut self, batch: &RecordBatch) -> Result<BooleanArray> {
+    fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        self.rows.fetch_add(batch.num_rows(), Ordering::Relaxed);
         debug_assert_eq!(batch.num_columns(), self.schema.fields().len());
         evaluate(&self.expr, batch).map_err(Error::external)
     }

@@ -1,5 +1,6 @@
 //! What the statistics of a file prove, and what they only seem to.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -168,6 +169,18 @@ pub(super) fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Mat
     } else {
         Verdict::Some
     }
+}
+
+/// Bounds of the values of root column `column` in all row groups, as they stand in the physical type; None if they are not
+/// known.
+pub(super) fn integer_bounds(footer: &ParquetMetaData, column: usize, domain: Domain) -> Option<RangeInclusive<i64>> {
+    let mut bounds: Option<(i64, i64)> = None;
+    for chunk in chunks(footer, column).filter(|chunk| !is_all_null(chunk)) {
+        let ValueSet::Ints(set) = value_range(chunk, chunk.statistics()?, domain)? else { return None };
+        let (low, high) = set.bounds()?;
+        bounds = Some(bounds.map_or((low, high), |(least, greatest)| (least.min(low), greatest.max(high))));
+    }
+    bounds.map(|(low, high)| low..=high)
 }
 
 /// The byte strings from `low` to `high`, both included.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -14,9 +15,9 @@ use super::fallback::Fallback;
 use super::feed::Feed;
 use super::filter::Filter;
 use super::output::{Output, Survivors};
-use super::residuals::{BoundResidual, apply_residuals};
+use super::residuals::{BoundResidual, Spared, apply_residuals};
 use super::windows::{Window, Windows};
-use super::{Counters, Part, RowGroup, Scan};
+use super::{Conditions, Counters, Part, RowGroup, Scan};
 use crate::column::{self, Column, ColumnKind, PageCounts};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Codec, Limits, PageReader};
@@ -135,6 +136,10 @@ enum Phase {
 /// The scan of one file, without its input and output.
 pub(super) struct Engine {
     metadata: Arc<ParquetMetaData>,
+    /// The columns of the file as residuals see them.
+    schema: SchemaRef,
+    /// Root columns that are delivered.
+    projection: Vec<usize>,
     predicates: Vec<Predicate>,
     columns: Vec<ScanColumn>,
     column_of_root: HashMap<usize, usize>,
@@ -158,11 +163,14 @@ pub(super) struct Engine {
     by_row_group: bool,
     /// Rows that may still be delivered.
     remaining: usize,
+    /// As measured of the last batches.
+    spared: Spared,
     counters: Arc<Counters>,
 }
 
 impl Engine {
-    pub(super) fn new(scan: &mut Scan) -> Result<Self> {
+    /// `gated`: whether there may be more conditions, which come and go.
+    pub(super) fn new(scan: &mut Scan, gated: bool) -> Result<Self> {
         let residuals = std::mem::take(&mut scan.residuals);
         let early: Vec<usize> = residuals.iter().flat_map(|residual| residual.columns()).copied().collect();
         let mut columns: Vec<ScanColumn> = Vec::new();
@@ -180,32 +188,26 @@ impl Engine {
                 fallback.push(root);
                 continue;
             };
-            let delivered = scan.projection.contains(&root);
-            let role = if early.contains(&root) || delivered && (residuals.is_empty() || filtered.contains(&root)) {
-                Role::Early
-            } else if delivered {
-                Role::Late
-            } else {
-                Role::Filtered
-            };
             column_of_root.insert(root, columns.len());
-            columns.push(ScanColumn { reader: column::open(&kind, &scan.limits)?, root, kind, role, in_window: false });
+            let reader = column::open(&kind, &scan.limits)?;
+            columns.push(ScanColumn { reader, root, kind, role: Role::Filtered, in_window: false });
         }
         let fallback = (!fallback.is_empty())
             .then(|| Fallback::new(&scan.metadata, &scan.schema, fallback, &scan.parts, scan.limits))
             .transpose()?;
         let schema = delivered(&scan.schema, &scan.parts);
-        let survivors = Survivors::new(columns.iter().any(|column| column.role == Role::Late));
-        let residuals =
-            residuals.into_iter().map(|residual| BoundResidual::new(residual, &schema)).collect::<Result<Vec<_>>>()?;
+        let residuals = residuals.into_iter().map(|residual| BoundResidual::new(residual, &schema, false));
+        let residuals = residuals.collect::<Result<Vec<_>>>()?;
         let batch_size = scan.batch_size.max(1);
         // Late columns and those that are not read here cannot wait for the next row group, and small dictionaries have no
         // room for the values of two.
         let few_keys = columns.iter().any(|column| column.kind.has_few_keys());
-        let short = !residuals.is_empty() || fallback.is_some();
+        let short = !residuals.is_empty() || fallback.is_some() || gated;
         let output = Output::new(&schema, &scan.projection, batch_size, short && !few_keys)?;
         Ok(Self {
             metadata: Arc::clone(&scan.metadata),
+            schema,
+            projection: scan.projection.clone(),
             predicates: std::mem::take(&mut scan.predicates),
             columns,
             column_of_root,
@@ -213,7 +215,7 @@ impl Engine {
             residuals,
             fallback,
             output,
-            survivors,
+            survivors: Survivors::default(),
             phase: Phase::Idle,
             row_group: 0,
             row: 0,
@@ -225,6 +227,7 @@ impl Engine {
             window_rows: batch_size.min(WINDOW_ROWS),
             by_row_group: short || few_keys,
             remaining: scan.limit.unwrap_or(usize::MAX),
+            spared: Spared::default(),
             counters: Arc::clone(&scan.counters),
         })
     }
@@ -252,11 +255,16 @@ impl Engine {
         own.chain(self.fallback.iter().flat_map(|fallback| fallback.leaves().iter().copied())).collect()
     }
 
-    /// Starts a row group; `more` are predicates that apply to it besides those of the scan.
+    /// Notes that whoever took the last batch, of `rows` rows, came back after `nanos`.
+    pub(super) fn note_above(&mut self, nanos: f64, rows: usize) {
+        blend(&mut self.spared.above, nanos, rows);
+    }
+
+    /// Starts a row group; `more` are conditions that apply to it besides those of the scan.
     pub(super) async fn start_row_group(
         &mut self,
         row_group: &RowGroup,
-        more: &[Predicate],
+        more: &Conditions,
         feed: &mut Feed,
     ) -> Result<()> {
         self.row_group = row_group.index;
@@ -272,29 +280,7 @@ impl Engine {
         if let Some(fallback) = &self.fallback {
             fallback.check(self.row_group, &self.chunks)?;
         }
-        // A late column would pass its rows a second time if a predicate had read them. It stays early from here on: no
-        // survivors are waiting between row groups where there are late columns.
-        for root in more.iter().flat_map(Predicate::columns) {
-            if let Some(&column) = self.column_of_root.get(&root)
-                && self.columns[column].role == Role::Late
-            {
-                self.columns[column].role = Role::Early;
-            }
-        }
-        for column in &mut self.columns {
-            column.reader.clear_conditions();
-            if column.role != Role::Filtered {
-                column.reader.need_values();
-            }
-        }
-        let column_of_root = &self.column_of_root;
-        let slot_of = |root: usize| {
-            column_of_root
-                .get(&root)
-                .copied()
-                .ok_or_else(|| Error::unsupported(format!("predicate on column {root}, which the scan does not read")))
-        };
-        self.filter.bind(self.predicates.iter().chain(more), &mut self.columns, slot_of)?;
+        self.set_conditions(more)?;
         self.start_chunks(feed)?;
         self.phase = match &mut self.fallback {
             None => Phase::Filter(windows),
@@ -312,6 +298,61 @@ impl Engine {
             }
         };
         Ok(())
+    }
+
+    /// Applies other conditions than those that [`Self::start_row_group`] was told to the rest of the row group; what was
+    /// gathered before may become a batch.
+    pub(super) async fn change_conditions(
+        &mut self,
+        more: &Conditions,
+        feed: &mut Feed,
+    ) -> Result<Option<RecordBatch>> {
+        if self.fallback.is_some() {
+            // The parquet crate has been told which rows are wanted.
+            return Ok(None);
+        }
+        // Early columns may become late ones, and the other way round, where both are at one row.
+        let batch = self.emit(feed).await?;
+        self.set_conditions(more)?;
+        Ok(batch)
+    }
+
+    /// Binds the conditions of the scan, and `more`, to the columns, of which all have passed the same rows.
+    fn set_conditions(&mut self, more: &Conditions) -> Result<()> {
+        self.residuals.retain(|bound| !bound.is_optional() || more.residuals.iter().any(|residual| bound.is(residual)));
+        for residual in &more.residuals {
+            if !self.residuals.iter().any(|bound| bound.is(residual)) {
+                self.residuals.push(BoundResidual::new(Arc::clone(residual), &self.schema, true)?);
+            }
+        }
+        let early: Vec<usize> = self.residuals.iter().flat_map(|residual| residual.columns()).copied().collect();
+        let predicates = || self.predicates.iter().chain(&more.predicates);
+        let filtered: Vec<usize> = predicates().flat_map(Predicate::columns).collect();
+        for column in &mut self.columns {
+            let delivered = self.projection.contains(&column.root);
+            let is_early = early.contains(&column.root)
+                || delivered && (self.residuals.is_empty() || filtered.contains(&column.root));
+            column.role = if is_early {
+                Role::Early
+            } else if delivered {
+                Role::Late
+            } else {
+                Role::Filtered
+            };
+            column.reader.clear_conditions();
+            if column.role != Role::Filtered {
+                column.reader.need_values();
+            }
+        }
+        self.survivors.follow(self.columns.iter().any(|column| column.role == Role::Late));
+        let column_of_root = &self.column_of_root;
+        let slot_of = |root: usize| {
+            column_of_root
+                .get(&root)
+                .copied()
+                .ok_or_else(|| Error::unsupported(format!("predicate on column {root}, which the scan does not read")))
+        };
+        self.filter.bind(predicates(), &mut self.columns, slot_of)
     }
 
     fn start_chunks(&mut self, feed: &mut Feed) -> Result<()> {
@@ -334,6 +375,9 @@ impl Engine {
             let late: Vec<usize> =
                 self.columns.iter().filter(|column| column.role == Role::Late).map(|column| column.kind.leaf).collect();
             feed.let_go(|leaf| if late.contains(&leaf) { self.late_row } else { self.row });
+        }
+        if let Some(batch) = self.output.pop() {
+            return Ok(Step::Batch(batch));
         }
         for _ in 0..WINDOWS_PER_STEP {
             if self.is_satisfied() {
@@ -482,7 +526,8 @@ impl Engine {
         Ok(())
     }
 
-    async fn end_row_group(&mut self, feed: &mut Feed) -> Result<Step> {
+    /// Leaves the row group; what was gathered may become a batch.
+    pub(super) async fn end_row_group(&mut self, feed: &mut Feed) -> Result<Step> {
         self.phase = Phase::Idle;
         let batch = if self.by_row_group { self.emit(feed).await? } else { None };
         self.chunks.clear();
@@ -515,16 +560,18 @@ impl Engine {
         if let Some(fallback) = &mut self.fallback {
             arrays.extend(fallback.take(gathered.rows)?);
         }
-        let kept = apply_residuals(&mut self.residuals, &mut arrays, gathered.rows)?;
+        let kept = apply_residuals(&mut self.residuals, &mut arrays, gathered.rows, self.spared)?;
         let rows = kept.as_ref().map_or(gathered.rows, |kept| kept.rows);
         if !self.residuals.is_empty() {
             self.counters.rows_pruned.add(gathered.rows - rows);
             self.counters.rows_matched.add(rows);
         }
+        let start = Instant::now();
         for column in self.columns.iter_mut().filter(|column| column.role == Role::Late) {
             gathered.replay(column, kept.as_ref(), feed).await?;
             arrays.insert(column.root, column.reader.finish()?);
         }
+        blend(&mut self.spared.late, start.elapsed().as_secs_f64() * 1e9, rows);
         self.late_row = late_row;
         let rows = rows.min(self.remaining);
         self.remaining -= rows;
@@ -555,6 +602,14 @@ impl Engine {
             decided: sum.decided + counts.decided,
             unpacked: sum.unpacked + counts.unpacked,
         })
+    }
+}
+
+/// Takes `nanos` for `rows` rows into a running mean of nanoseconds a row.
+fn blend(mean: &mut f64, nanos: f64, rows: usize) {
+    if rows > 0 {
+        let weight = if *mean == 0.0 { 1.0 } else { 0.25 };
+        *mean += weight * (nanos / rows as f64 - *mean);
     }
 }
 

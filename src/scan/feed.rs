@@ -22,10 +22,9 @@ use super::chunks::{check_counts, chunk_range, column_path, page_starts};
 use super::memory::{Budget, Reserved, lock};
 use super::parts::{Extent, Part, selected, selects, split};
 use super::traffic::{ChunkSize, Traffic};
-use super::{Admission, Counters, Fetch, Gate, RowGroup};
+use super::{Admission, Conditions, Counters, Fetch, Gate, RowGroup};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, PageStart};
-use crate::predicate::Predicate;
 
 /// Bytes that are read at least where a request costs time.
 const LEAST_REQUEST: usize = 64 << 10;
@@ -33,14 +32,16 @@ const LEAST_REQUEST: usize = 64 << 10;
 /// A row group to scan.
 pub(super) struct Next {
     pub(super) row_group: RowGroup,
-    /// Predicates that apply to it besides those of the scan.
-    pub(super) more: Vec<Predicate>,
+    /// Conditions that apply to it besides those of the scan.
+    pub(super) more: Conditions,
 }
 
 /// The row groups of a scan and their bytes.
 pub(super) struct Feed {
     pub(super) fetch: Box<dyn Fetch>,
     pub(super) gate: Option<Box<dyn Gate>>,
+    /// That of the gate when it was last asked for the present row group.
+    pub(super) version: u64,
     pub(super) budget: Arc<dyn Budget>,
     pub(super) metadata: Arc<ParquetMetaData>,
     pub(super) file_size: u64,
@@ -175,11 +176,7 @@ impl Feed {
                 self.plan_next()?;
             }
             let Some(planned) = self.planned.pop_front() else { continue };
-            let more = match self.gate.as_mut().map(|gate| gate.enter(index)).transpose()? {
-                None => Vec::new(),
-                Some(Admission::Enter(more)) => more,
-                Some(Admission::Skip) => continue,
-            };
+            let Some(more) = self.admit(index)? else { continue };
             if self.metadata.row_group(index).num_rows() == 0 {
                 // Its chunks need not be there.
                 continue;
@@ -191,6 +188,27 @@ impl Feed {
             return Ok(Some(Next { row_group: planned.row_group, more }));
         }
         Ok(None)
+    }
+
+    /// What filters a row group besides the conditions of the scan; None if it is not wanted.
+    fn admit(&mut self, row_group: usize) -> Result<Option<Conditions>> {
+        let Some(gate) = &mut self.gate else { return Ok(Some(Conditions::default())) };
+        self.version = gate.version()?;
+        Ok(match gate.enter(row_group)? {
+            Admission::Enter(more) => Some(more),
+            Admission::Skip => None,
+        })
+    }
+
+    /// What [`Next::more`] of the present row group has become, if it is something else by now; None within if the rest of
+    /// the row group is not wanted.
+    pub(super) fn changed(&mut self) -> Result<Option<Option<Conditions>>> {
+        let Some(gate) = &mut self.gate else { return Ok(None) };
+        let version = gate.version()?;
+        if std::mem::replace(&mut self.version, version) == version {
+            return Ok(None);
+        }
+        Ok(Some(self.admit(self.open.row_group)?))
     }
 
     /// The row group that is read, or was looked at last.

@@ -37,6 +37,7 @@ pub(crate) use memory::lock;
 pub use memory::{Budget, Reserved};
 
 pub use crate::column::Domain;
+pub(crate) use crate::column::integer_array;
 pub use crate::page::Limits;
 
 /// What to read of one file.
@@ -56,7 +57,7 @@ pub struct Scan {
     /// Conjuncts that the scan evaluates itself; each column of them is one for which [`native_column`] answers yes.
     pub predicates: Vec<Predicate>,
     /// Conjuncts that are evaluated over arrays of survivors, cheapest first.
-    pub residuals: Vec<Box<dyn Residual>>,
+    pub residuals: Vec<Arc<dyn Residual>>,
     /// Row groups to read, in this order, with the rows that are left of each.
     pub row_groups: Vec<RowGroup>,
     /// Rows of a batch, at most.
@@ -96,30 +97,43 @@ pub struct RowGroup {
 }
 
 /// A conjunct that is evaluated over arrays.
-pub trait Residual: Send {
+pub trait Residual: Send + Sync {
     /// Root columns that it reads.
     fn columns(&self) -> &[usize];
 
     /// The rows for which it is true; NULL counts as false. `batch` has the columns of [`Residual::columns`] in that order.
-    fn evaluate(&mut self, batch: &RecordBatch) -> Result<BooleanArray>;
+    fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray>;
 }
 
-/// Asked before a row group is fetched, and before it is scanned: conditions that change while the scan runs.
+/// Conditions that change while the scan runs. They only help: whoever makes them looks again at what comes out.
+///
+/// It is asked before a row group is fetched, before it is scanned, and while it is.
 pub trait Gate: Send {
-    /// Whether `row_group` is still wanted, and what filters it besides [`Scan::predicates`].
+    /// Whether `row_group` is still wanted, and what filters it besides the conditions of the scan.
     fn enter(&mut self, row_group: usize) -> Result<Admission>;
+
+    /// A number that is another one when answers have changed; costs next to nothing where they have not.
+    fn version(&mut self) -> Result<u64>;
 
     /// Whether its answers will not change any more.
     fn is_final(&self) -> bool;
 }
 
 /// The answer of a [`Gate`].
-#[derive(Debug, Clone)]
 pub enum Admission {
     /// No row of the row group is wanted.
     Skip,
-    /// Scan it; these predicates apply too.
-    Enter(Vec<Predicate>),
+    /// Scan it; these conditions apply too.
+    Enter(Conditions),
+}
+
+/// Conditions on columns that the scan reads anyway, none of which has to be kept.
+#[derive(Clone, Default)]
+pub struct Conditions {
+    /// As [`Scan::predicates`].
+    pub predicates: Vec<Predicate>,
+    /// As [`Scan::residuals`], each evaluated where that is measured to pay.
+    pub residuals: Vec<Arc<dyn Residual>>,
 }
 
 /// Where the bytes of a file come from.

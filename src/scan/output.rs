@@ -19,6 +19,7 @@ enum Lag {
 }
 
 /// Rows that are gathered and not yet a batch.
+#[derive(Default)]
 pub(super) struct Survivors {
     rows: usize,
     /// For late columns, if there are any.
@@ -26,9 +27,9 @@ pub(super) struct Survivors {
 }
 
 impl Survivors {
-    /// `late`: whether there are late columns.
-    pub(super) fn new(late: bool) -> Self {
-        Self { rows: 0, lags: late.then(Vec::new) }
+    /// Tells from here on what late columns have to do, if there are any; nothing is gathered, and none lags behind.
+    pub(super) fn follow(&mut self, late: bool) {
+        self.lags = late.then(Vec::new);
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -93,6 +94,8 @@ pub(super) struct Output {
     projection: Vec<usize>,
     /// Makes full batches of short ones.
     coalescer: Option<BatchCoalescer>,
+    /// Batches of more rows are handed on as they are: they are not worth a copy.
+    large: usize,
     /// About the bytes of memory that it holds.
     coalesced: usize,
 }
@@ -101,9 +104,16 @@ impl Output {
     /// `short`: whether batches may come short although more rows follow.
     pub(super) fn new(schema: &Schema, projection: &[usize], batch_size: usize, short: bool) -> Result<Self> {
         let schema: SchemaRef = schema.project(projection)?.into();
-        let coalescer =
-            (short && !projection.is_empty()).then(|| BatchCoalescer::new(SchemaRef::clone(&schema), batch_size));
-        Ok(Self { schema, projection: projection.to_vec(), coalescer, coalesced: 0 })
+        let large = batch_size / 2;
+        let coalescer = (short && !projection.is_empty()).then(|| {
+            BatchCoalescer::new(SchemaRef::clone(&schema), batch_size).with_biggest_coalesce_batch_size(Some(large))
+        });
+        Ok(Self { schema, projection: projection.to_vec(), coalescer, large, coalesced: 0 })
+    }
+
+    /// A batch that is full already.
+    pub(super) fn pop(&mut self) -> Option<RecordBatch> {
+        self.coalescer.as_mut()?.next_completed_batch()
     }
 
     /// About the bytes of memory of what is no batch yet.
@@ -133,6 +143,9 @@ impl Output {
             None => Ok(Some(batch)),
             Some(coalescer) => {
                 self.coalesced += batch.get_array_memory_size();
+                if rows > self.large {
+                    coalescer.finish_buffered_batch()?;
+                }
                 coalescer.push_batch(batch)?;
                 if heavy {
                     coalescer.finish_buffered_batch()?;

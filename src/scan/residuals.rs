@@ -1,6 +1,8 @@
 //! Conjuncts that run as expressions over arrays of survivors.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::FilterBuilder;
@@ -13,19 +15,88 @@ use crate::predicate::{Selection, WINDOW_ROWS};
 
 /// A residual, and the schema of what it sees.
 pub(super) struct BoundResidual {
-    residual: Box<dyn Residual>,
+    residual: Arc<dyn Residual>,
     schema: SchemaRef,
+    /// Of one that may be left out.
+    worth: Option<Worth>,
+}
+
+/// Whether it pays to evaluate what may be left out.
+#[derive(Default)]
+struct Worth {
+    /// Batches for which it did not pay since the last for which it did.
+    in_vain: u32,
+    /// Batches that pass unseen before the next one does not.
+    pause: u32,
+}
+
+impl Worth {
+    /// Batches that are evaluated in vain before there is a pause.
+    const PATIENCE: u32 = 2;
+
+    /// The longest pause.
+    const LONGEST: u32 = 64;
+
+    /// How often an operator above spends on a row what the condition costs: a join looks it up again, and hashes and copies
+    /// it besides.
+    const AT_LEAST: f64 = 2.0;
+
+    /// At most, whatever was measured: what passed meanwhile may have been something else.
+    const AT_MOST: f64 = 8.0;
+
+    fn ask(&mut self) -> bool {
+        self.pause = self.pause.saturating_sub(1);
+        self.pause == 0
+    }
+
+    /// `cost`: nanoseconds a row; `dropped`: the share of rows that did not pass; `spared`: what those spare.
+    fn learn(&mut self, cost: f64, dropped: f64, spared: Spared) {
+        let above = spared.above.clamp(Self::AT_LEAST * cost, Self::AT_MOST * cost);
+        if dropped * (spared.late + above) > cost {
+            *self = Self::default();
+        } else {
+            self.in_vain += 1;
+            let more = self.in_vain.saturating_sub(Self::PATIENCE).min(Self::LONGEST.ilog2());
+            self.pause = if more == 0 { 0 } else { 1 << more };
+        }
+    }
+}
+
+/// Nanoseconds that a row costs once the residuals have let it pass.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spared {
+    /// In late columns.
+    pub(super) late: f64,
+    /// In whoever takes the batches.
+    pub(super) above: f64,
 }
 
 impl BoundResidual {
+    /// `optional`: whether it may be left out where it does not pay.
+    ///
     /// # Errors
     /// If it reads a column that the file lacks.
-    pub(super) fn new(residual: Box<dyn Residual>, schema: &Schema) -> Result<Self> {
+    pub(super) fn new(residual: Arc<dyn Residual>, schema: &Schema, optional: bool) -> Result<Self> {
         let schema = schema.project(residual.columns())?.into();
-        Ok(Self { residual, schema })
+        Ok(Self { residual, schema, worth: optional.then(Worth::default) })
     }
 
-    fn evaluate(&mut self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<BooleanArray> {
+    /// Root columns that it reads.
+    pub(super) fn columns(&self) -> &[usize] {
+        self.residual.columns()
+    }
+
+    /// Whether it is `residual`.
+    pub(super) fn is(&self, residual: &Arc<dyn Residual>) -> bool {
+        Arc::ptr_eq(&self.residual, residual)
+    }
+
+    /// Whether it may be left out.
+    pub(super) fn is_optional(&self) -> bool {
+        self.worth.is_some()
+    }
+
+    fn evaluate(&self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<BooleanArray> {
         let columns = self.residual.columns().iter().map(|root| {
             arrays
                 .get(root)
@@ -67,10 +138,12 @@ impl Kept {
 }
 
 /// Runs the residuals in turn over `arrays` of `rows` rows each and leaves in them what passes all; None if all do.
+/// `spared` is what a row costs that passes.
 pub(super) fn apply_residuals(
     residuals: &mut [BoundResidual],
     arrays: &mut HashMap<usize, ArrayRef>,
     rows: usize,
+    spared: Spared,
 ) -> Result<Option<Kept>> {
     let mut kept: Option<Kept> = None;
     for residual in residuals {
@@ -78,14 +151,24 @@ pub(super) fn apply_residuals(
         if before == 0 {
             break;
         }
-        let mask = residual.evaluate(arrays, before)?;
-        let after = mask.true_count();
-        if after == before {
+        if !residual.worth.as_mut().is_none_or(Worth::ask) {
             continue;
         }
-        let filter = FilterBuilder::new(&mask).optimize().build();
-        for array in arrays.values_mut() {
-            *array = filter.filter(array)?;
+        let start = Instant::now();
+        let mask = residual.evaluate(arrays, before)?;
+        let after = mask.true_count();
+        if after < before {
+            let filter = FilterBuilder::new(&mask).optimize().build();
+            for array in arrays.values_mut() {
+                *array = filter.filter(array)?;
+            }
+        }
+        if let Some(worth) = &mut residual.worth {
+            let cost = start.elapsed().as_secs_f64() * 1e9 / before as f64;
+            worth.learn(cost, (before - after) as f64 / before as f64, spared);
+        }
+        if after == before {
+            continue;
         }
         let bits: Vec<u64> = mask.values().bit_chunks().iter_padded().collect();
         let words = match kept {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use futures::StreamExt;
@@ -24,6 +25,8 @@ struct Driver {
     phase: Phase,
     counters: Arc<Counters>,
     counted: PageCounts,
+    /// When the last batch was handed on, and its rows.
+    handed: Option<(Instant, usize)>,
 }
 
 enum Phase {
@@ -51,7 +54,11 @@ impl Scan {
         };
         futures::stream::try_unfold(driver, |mut driver| async move {
             match driver.next().await {
-                Ok(batch) => Ok(batch.map(|batch| (batch, driver))),
+                Ok(Some(batch)) => {
+                    driver.handed = Some((Instant::now(), batch.num_rows()));
+                    Ok(Some((batch, driver)))
+                }
+                Ok(None) => Ok(None),
                 Err(error) => Err(error.at_row_group(driver.feed.row_group()).in_file(&driver.file)),
             }
         })
@@ -61,10 +68,11 @@ impl Scan {
 
 impl Driver {
     fn new(mut scan: Scan, fetch: Box<dyn Fetch>, gate: Option<Box<dyn Gate>>) -> Result<Self> {
-        let engine = Engine::new(&mut scan)?;
+        let engine = Engine::new(&mut scan, gate.is_some())?;
         let feed = Feed {
             fetch,
             gate,
+            version: 0,
             budget: Arc::clone(&scan.budget),
             metadata: scan.metadata,
             file_size: scan.file_size,
@@ -88,15 +96,26 @@ impl Driver {
             phase: Phase::Between,
             counters: scan.counters,
             counted: PageCounts::default(),
+            handed: None,
         })
     }
 
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some((start, rows)) = self.handed.take() {
+            self.engine.note_above(start.elapsed().as_secs_f64() * 1e9, rows);
+        }
         loop {
             match &mut self.phase {
                 Phase::Rest(batches) => return Ok(batches.pop_front()),
                 Phase::Within => {
-                    let step = self.engine.step(&mut self.feed).await?;
+                    let step = match self.feed.changed()? {
+                        None => self.engine.step(&mut self.feed).await?,
+                        Some(None) => self.engine.end_row_group(&mut self.feed).await?,
+                        Some(Some(more)) => {
+                            let batch = self.engine.change_conditions(&more, &mut self.feed).await?;
+                            batch.map_or(Step::Working, Step::Batch)
+                        }
+                    };
                     self.reserve()?;
                     match step {
                         Step::Batch(batch) => return Ok(Some(batch)),
