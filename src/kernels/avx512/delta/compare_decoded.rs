@@ -11,8 +11,8 @@ pub(super) struct CompareDecoded32<'a> {
     left: Int32<Kept>,
     right: Int32<Kept>,
     op: Comparison,
-    /// What is added to unsigned values, to be compared as signed ones.
-    bias: i32,
+    /// The least value, which is decoded as the least signed one.
+    least: i64,
     /// Blocks of widths up to 16 are left to others from this unit on.
     until: usize,
     verdicts: Verdicts<'a>,
@@ -21,10 +21,15 @@ pub(super) struct CompareDecoded32<'a> {
 /// Units that are decoded whatever they are, before it is tried again whether there is a quicker way.
 const AT_LEAST: usize = 32;
 
-impl<'a> CompareDecoded32<'a> {
-    /// After `done` units. `last` are the values before the next ones, widened; `least` is the least value that there is.
+impl<'a> Comparer<'a> for CompareDecoded32<'a> {
     #[inline(always)]
-    pub(super) unsafe fn new(last: [i64; 2], least: i64, op: Comparison, done: usize, verdicts: Verdicts<'a>) -> Self {
+    unsafe fn new(
+        last: [i64; 2],
+        (least, _): (i64, i64),
+        op: Comparison,
+        done: usize,
+        verdicts: Verdicts<'a>,
+    ) -> Result<Self, Verdicts<'a>> {
         let bias = (i64::from(i32::MIN) - least) as i32;
         let [left, right] = last.map(|last| (last as i32).wrapping_add(bias));
         // SAFETY: the features are the caller's.
@@ -32,18 +37,19 @@ impl<'a> CompareDecoded32<'a> {
             let kept = Kept { evens: _mm512_setzero_si512(), odds: _mm512_setzero_si512() };
             let left = Int32::new(left, kept);
             let right = left.beside(right, kept);
-            Self { left, right, op, bias, until: done + AT_LEAST, verdicts }
+            Ok(Self { left, right, op, least, until: done + AT_LEAST, verdicts })
         }
     }
 
-    /// The values before the next ones, modulo 2^32, and the verdicts.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> ([i32; 2], Verdicts<'a>) {
+    unsafe fn finish(self) -> ([i64; 2], Verdicts<'a>) {
         // SAFETY: the features are the caller's.
         let last = unsafe { [self.left.last(), self.right.last()] };
-        (last.map(|last| last.wrapping_sub(self.bias)), self.verdicts)
+        (last.map(|last| self.least + (i64::from(last) - i64::from(i32::MIN))), self.verdicts)
     }
+}
 
+impl CompareDecoded32<'_> {
     /// Compares the last unit of both.
     #[inline(always)]
     unsafe fn compare(&mut self, unit: usize) {

@@ -193,12 +193,19 @@ impl<S: Sink> Int64<S> {
                 let even = _mm512_and_si512(_mm512_srlv_epi64(even, constant(&table.even_shifts)), mask);
                 let odd = _mm512_permutexvar_epi8(constant(&table.odd), bytes);
                 let odd = _mm512_and_si512(_mm512_srlv_epi64(odd, constant(&table.odd_shifts)), mask);
-                let (even, odd) = (_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once));
-                let odds = _mm512_add_epi64(sums(_mm512_add_epi64(even, odd)), self.carry);
-                self.carry = self.c.carry(odds);
-                let evens = _mm512_sub_epi64(odds, odd);
-                self.sink.pairs(unit, half, evens, odds, &self.c);
+                self.pairs(_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once), unit, half);
             }
+        }
+    }
+
+    /// Half of a unit: its even and its odd deltas.
+    #[inline(always)]
+    pub(super) unsafe fn pairs(&mut self, even: __m512i, odd: __m512i, unit: usize, half: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let odds = _mm512_add_epi64(sums(_mm512_add_epi64(even, odd)), self.carry);
+            self.carry = self.c.carry(odds);
+            self.sink.pairs(unit, half, _mm512_sub_epi64(odds, odd), odds, &self.c);
         }
     }
 

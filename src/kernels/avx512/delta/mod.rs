@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `int32`, `int64` | packed deltas to values |
 //! | `in_range` | packed deltas to verdicts on the values |
-//! | `compare`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
+//! | `compare`, `compare_wide`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
 //! | `sum` | packed deltas to their sum |
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
@@ -21,6 +21,7 @@ use std::arch::x86_64::*;
 
 mod compare;
 mod compare_decoded;
+mod compare_wide;
 mod in_range;
 mod int32;
 mod int64;
@@ -28,9 +29,10 @@ mod sum;
 
 use super::tables::{self, Bytes, NARROW, lanes, quad};
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Blocks, Shells, Verdicts, feed_pairs, shells};
+use crate::kernels::delta::{Blocks, PairEngine, Shells, Verdicts, feed_pairs, shells};
 use compare::Compare;
 use compare_decoded::CompareDecoded32;
+use compare_wide::CompareWide;
 use in_range::{InRange32, InRange64};
 use int32::Int32;
 use int64::Int64;
@@ -44,7 +46,7 @@ pub(in crate::kernels) const I32: Shells<i32> = {
         InRange32,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
     );
-    shells.compare = compare_i32;
+    shells.compare = compare::<32>;
     shells
 };
 
@@ -56,29 +58,13 @@ pub(in crate::kernels) const I64: Shells<i64> = {
         InRange64,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
     );
-    shells.compare = compare;
+    shells.compare = compare::<64>;
     shells
 };
 
+/// Compares two streams of `BITS`: as far as their differences are known to have 32 bits by these, and the rest otherwise.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-fn compare(
-    pages: [&[u8]; 2],
-    [left, right]: [&mut Blocks; 2],
-    last: &mut [i64; 2],
-    limits: (i64, i64),
-    units: usize,
-    op: Comparison,
-    verdicts: Verdicts<'_>,
-) -> usize {
-    // SAFETY: the features are those of the function.
-    let (done, verdicts) = unsafe { compare_differences(pages, [left, right], last, limits, (0, units), op, verdicts) };
-    verdicts.finish(done);
-    done
-}
-
-/// As far as differences of values are known to fit, and what cannot be compared by them by the values.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-fn compare_i32(
+fn compare<const BITS: u32>(
     pages: [&[u8]; 2],
     [left, right]: [&mut Blocks; 2],
     last: &mut [i64; 2],
@@ -90,16 +76,12 @@ fn compare_i32(
     let mut done = 0;
     loop {
         let first = done;
-        // SAFETY: the features are those of the function.
-        unsafe {
-            (done, verdicts) = compare_differences(pages, [left, right], last, limits, (done, units), op, verdicts);
-            let mut engine = CompareDecoded32::new(*last, limits.0, op, done, verdicts);
-            done = feed_pairs(pages, [left, right], done, units, &mut engine);
-            let values;
-            (values, verdicts) = engine.finish();
-            // As they are ordered.
-            *last = values.map(|value| limits.0 + i64::from(value.wrapping_sub(limits.0 as i32).cast_unsigned()));
-        }
+        (done, verdicts) = compare_by::<Compare<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts);
+        (done, verdicts) = if BITS == 32 {
+            compare_by::<CompareDecoded32<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
+        } else {
+            compare_by::<CompareWide<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
+        };
         if done == first {
             verdicts.finish(done);
             return done;
@@ -107,9 +89,31 @@ fn compare_i32(
     }
 }
 
+/// Compares two streams.
+///
+/// # Safety of all functions
+/// The processor has the features.
+trait Comparer<'a>: PairEngine + Sized {
+    /// After `done` units. `last` are the values before the next ones, as they are ordered, and `limits` what values may be, no
+    /// more than 2^61; or the verdicts come back.
+    unsafe fn new(
+        last: [i64; 2],
+        limits: (i64, i64),
+        op: Comparison,
+        done: usize,
+        verdicts: Verdicts<'a>,
+    ) -> Result<Self, Verdicts<'a>>;
+
+    /// The values before the next ones, and the verdicts.
+    unsafe fn finish(self) -> ([i64; 2], Verdicts<'a>);
+}
+
 /// Compares units from the first of `units` to the second one at most, and returns where it stopped.
-#[inline(always)]
-unsafe fn compare_differences<'a>(
+///
+/// A function for each engine: together, they would not be kept in registers.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+#[inline(never)]
+fn compare_by<'a, C: Comparer<'a>>(
     pages: [&[u8]; 2],
     blocks: [&mut Blocks; 2],
     last: &mut [i64; 2],
@@ -118,9 +122,9 @@ unsafe fn compare_differences<'a>(
     op: Comparison,
     verdicts: Verdicts<'a>,
 ) -> (usize, Verdicts<'a>) {
-    // SAFETY: the features are the caller's.
+    // SAFETY: the features are those of the function.
     unsafe {
-        let mut engine = match Compare::new(*last, limits, op, verdicts) {
+        let mut engine = match C::new(*last, limits, op, units.0, verdicts) {
             Ok(engine) => engine,
             Err(verdicts) => return (units.0, verdicts),
         };
@@ -365,6 +369,16 @@ unsafe fn unpack_16<const STRADDLING: bool>(packed: &[u8], at: usize, width: usi
         };
         _mm512_and_si512(values, constant(&table.mask))
     }
+}
+
+/// As [`unpack_16`], twice.
+///
+/// # Safety
+/// 64 bytes from `at + 2 * width` on lie in `packed`; as above.
+#[inline(always)]
+unsafe fn unpack_32<const STRADDLING: bool>(packed: &[u8], at: usize, width: usize) -> [__m512i; 2] {
+    // SAFETY: the caller's.
+    unsafe { [unpack_16::<STRADDLING>(packed, at, width), unpack_16::<STRADDLING>(packed, at + 2 * width, width)] }
 }
 
 /// 8 values: from the eight bytes in which each begins, and if they are `STRADDLING` those after them.
