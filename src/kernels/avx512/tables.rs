@@ -15,11 +15,12 @@ pub(super) struct Narrow {
     pub(super) natural_shifts: Bytes,
     /// Of 32 values the even ones, as above; from the 16th on the bytes are counted from the 16th.
     pub(super) even: Bytes,
-    pub(super) even_high: Bytes,
     pub(super) even_shifts: Bytes,
     pub(super) odd: Bytes,
-    pub(super) odd_high: Bytes,
     pub(super) odd_shifts: Bytes,
+    /// Of 32 values the even ones: the word in which each begins, the one after it, and the shift of both.
+    pub(super) even_words: [Bytes; 3],
+    pub(super) odd_words: [Bytes; 3],
     pub(super) mask: Bytes,
     /// 32 values up to 16 bits in halves of lanes.
     pub(super) halves: Bytes,
@@ -82,17 +83,26 @@ const fn ones(width: usize) -> u64 {
     if width == 0 { 0 } else { u64::MAX >> (64 - width) }
 }
 
+/// For every second value of `w` bits from `first` on.
+const fn words(w: usize, first: usize) -> [Bytes; 3] {
+    [
+        lanes!(u32, |i| (2 * i + first) * w / 32),
+        lanes!(u32, |i| (2 * i + first) * w / 32 + 1),
+        lanes!(u32, |i| (2 * i + first) * w % 32),
+    ]
+}
+
 const fn narrow_tables() -> [Narrow; 33] {
     let mut tables = [Narrow {
         natural: NONE,
         natural_high: NONE,
         natural_shifts: NONE,
         even: NONE,
-        even_high: NONE,
         even_shifts: NONE,
         odd: NONE,
-        odd_high: NONE,
         odd_shifts: NONE,
+        even_words: [NONE; 3],
+        odd_words: [NONE; 3],
         mask: NONE,
         halves: NONE,
         halves_shifts: NONE,
@@ -111,11 +121,11 @@ const fn narrow_tables() -> [Narrow; 33] {
         table.natural_high = lanes!(u8, |i| at(i / 4 * w, i % 4 + 4));
         table.natural_shifts = lanes!(u32, |i| i * w % 8);
         table.even = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4));
-        table.even_high = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4 + 4));
-        table.odd_high = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4 + 4));
         table.even_shifts = lanes!(u32, |i| 2 * i * w % 8);
         table.odd = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4));
         table.odd_shifts = lanes!(u32, |i| (2 * i + 1) * w % 8);
+        table.even_words = words(w, 0);
+        table.odd_words = words(w, 1);
         table.mask = lanes!(u32, |_i| mask);
         if w <= 16 {
             table.halves = lanes!(u8, |i| at(i / 8 * 4 * w, i % 8));

@@ -1,6 +1,7 @@
 //! Verdicts on the values of two streams: what is summed up is the difference of their deltas, once for both.
 
 use super::in_range::Distances32;
+use super::int32::Late;
 use super::*;
 use crate::kernels::Comparison;
 use crate::kernels::delta::{Pair, PairEngine, Proof, UNIT, Verdicts, Widths, differences, each_unit_of_pair};
@@ -11,6 +12,7 @@ pub(super) struct Compare<'a> {
     low: i32,
     /// Differences, as distances from `low`.
     distances: Int32<Distances32<'a>>,
+    late: Late,
     /// The last left value, when it was last looked.
     last: i64,
     /// The sum of the left deltas since then, less their minima and the bias of halves; in lanes of 32 bits.
@@ -46,6 +48,7 @@ impl<'a> Comparer<'a> for Compare<'a> {
                 proof,
                 low,
                 distances: Int32::new(difference.wrapping_sub(low), sink),
+                late: Late::new(),
                 last: last[0],
                 sums: _mm512_setzero_si512(),
                 min_deltas: 0,
@@ -77,6 +80,7 @@ impl Compare<'_> {
     unsafe fn look(&mut self) -> [i64; 2] {
         // SAFETY: the features are the caller's.
         let (sum, difference) = unsafe {
+            self.distances.end_late(&mut self.late);
             let difference = self.distances.last().wrapping_add(self.low);
             (_mm512_reduce_add_epi64(widen_sums(self.sums)), difference)
         };
@@ -124,6 +128,9 @@ impl PairEngine for Compare<'_> {
             let (once, twice) = (times(1), times(2));
             let are_quads = |widths: Widths| widths.fit(8) && widths.are_equal();
             if are_quads(left.widths) && are_quads(right.widths) {
+                if !self.late.is_empty() {
+                    self.distances.end_late(&mut self.late);
+                }
                 let (left_width, right_width) = (left.widths.get(0), right.widths.get(0));
                 let multiples = [once, twice, times(3), times(4)];
                 let (mut left_at, mut right_at) = (0, 0);
@@ -145,7 +152,7 @@ impl PairEngine for Compare<'_> {
                     let pairs = dot_halves(dot_halves(twice, left, c.both), right, self.minus_both);
                     let odd = dot_halves(dot_halves(once, left, c.second), right, self.minus_second);
                     self.sums = dot_halves(self.sums, left, c.both);
-                    self.distances.pairs(pairs, odd, unit);
+                    self.distances.pairs_late(&mut self.late, pairs, odd, unit);
                 });
             } else {
                 each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
@@ -157,7 +164,7 @@ impl PairEngine for Compare<'_> {
                     let second = _mm512_sub_epi32(lefts[1], rights[1]);
                     let even = _mm512_add_epi32(_mm512_permutex2var_epi32(first, self.evens, second), once);
                     let odd = _mm512_add_epi32(_mm512_permutex2var_epi32(first, self.odds, second), once);
-                    self.distances.pairs(_mm512_add_epi32(even, odd), odd, unit);
+                    self.distances.pairs_late(&mut self.late, _mm512_add_epi32(even, odd), odd, unit);
                 });
             }
         }

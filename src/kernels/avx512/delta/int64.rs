@@ -172,7 +172,7 @@ impl<S: Sink> Int64<S> {
     unsafe fn evens_and_odds(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let (even, odd) = unpack_evens_and_odds::<false>(packed, at, width, self.c.upper);
+            let (even, odd) = unpack_evens_and_odds(packed, at, width, self.c.upper);
             self.narrow_pairs(_mm512_add_epi32(even, odd), odd, min_delta, unit);
         }
     }

@@ -29,7 +29,7 @@ mod sum;
 
 use super::tables::{self, Bytes, NARROW, lanes, quad};
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Blocks, PairEngine, Shells, Verdicts, feed_pairs, shells};
+use crate::kernels::delta::{Blocks, PairEngine, Shells, UNIT, Verdicts, feed_pairs, shells};
 use compare::Compare;
 use compare_decoded::CompareDecoded32;
 use compare_wide::CompareWide;
@@ -310,43 +310,65 @@ unsafe fn widen_sums(sums: __m512i) -> __m512i {
     }
 }
 
-/// Of 32 values the even and the odd ones: from the four bytes in which each begins, and if they are `STRADDLING` those after
-/// them; `upper` masks the last 32 bytes, and is opaque.
+/// Of 32 values up to 25 bits the even and the odd ones: from the four bytes in which each begins; `upper` masks the last 32
+/// bytes, and is opaque.
 ///
 /// # Safety
-/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 32, and at most 25 unless `STRADDLING`.
+/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 25.
 #[inline(always)]
-unsafe fn unpack_evens_and_odds<const STRADDLING: bool>(
-    packed: &[u8],
-    at: usize,
-    width: usize,
-    upper: __mmask64,
-) -> (__m512i, __m512i) {
+unsafe fn unpack_evens_and_odds(packed: &[u8], at: usize, width: usize, upper: __mmask64) -> (__m512i, __m512i) {
     // SAFETY: the caller's.
     unsafe {
         let table = NARROW.get_unchecked(width);
         let (first, second) = (load(packed, at), load(packed, at + 2 * width));
         // In place, since closures are not always inlined.
-        macro_rules! permute {
-            ($lanes:expr) => {{
-                let lanes = constant($lanes);
-                _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(lanes, first), upper, lanes, second)
-            }};
-        }
         macro_rules! unpack {
-            ($low:expr, $high:expr, $shifts:expr) => {{
-                let values = if STRADDLING {
-                    _mm512_shrdv_epi32(permute!($low), permute!($high), constant($shifts))
-                } else {
-                    _mm512_srlv_epi32(permute!($low), constant($shifts))
-                };
-                _mm512_and_si512(values, constant(&table.mask))
+            ($lanes:expr, $shifts:expr) => {{
+                let lanes = constant($lanes);
+                let values = _mm512_permutexvar_epi8(lanes, first);
+                let values = _mm512_mask_permutexvar_epi8(values, upper, lanes, second);
+                _mm512_and_si512(_mm512_srlv_epi32(values, constant($shifts)), constant(&table.mask))
             }};
         }
-        (
-            unpack!(&table.even, &table.even_high, &table.even_shifts),
-            unpack!(&table.odd, &table.odd_high, &table.odd_shifts),
-        )
+        (unpack!(&table.even, &table.even_shifts), unpack!(&table.odd, &table.odd_shifts))
+    }
+}
+
+/// Of 32 values the even and the odd ones: from the two words that each lies in.
+///
+/// # Safety
+/// 64 bytes from `at + 4 * width` on lie in `packed`; `width` is at most 32.
+#[inline(always)]
+unsafe fn unpack_words(packed: &[u8], at: usize, width: usize) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = NARROW.get_unchecked(width);
+        // What is less than a vector lies in the first.
+        let (first, second) = (load(packed, at), load(packed, at + (UNIT / 8 * width).min(64)));
+        macro_rules! unpack {
+            ($words:expr) => {{
+                let [low, high, shifts] = $words;
+                let low = _mm512_permutex2var_epi32(first, constant(low), second);
+                let high = _mm512_permutex2var_epi32(first, constant(high), second);
+                _mm512_and_si512(_mm512_shrdv_epi32(low, high, constant(shifts)), constant(&table.mask))
+            }};
+        }
+        (unpack!(&table.even_words), unpack!(&table.odd_words))
+    }
+}
+
+/// Of 32 values of 32 bits the even and the odd ones.
+///
+/// # Safety
+/// 128 bytes from `at` on lie in `packed`.
+#[inline(always)]
+unsafe fn deal_words(packed: &[u8], at: usize) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let evens = constant(&const { lanes!(u32, |i| 2 * i) });
+        let odds = constant(&const { lanes!(u32, |i| 2 * i + 1) });
+        let (first, second) = (load(packed, at), load(packed, at + 64));
+        (_mm512_permutex2var_epi32(first, evens, second), _mm512_permutex2var_epi32(first, odds, second))
     }
 }
 
