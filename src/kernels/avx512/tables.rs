@@ -18,9 +18,6 @@ pub(super) struct Narrow {
     pub(super) even_shifts: Bytes,
     pub(super) odd: Bytes,
     pub(super) odd_shifts: Bytes,
-    /// Of 32 values the even ones: the word in which each begins, the one after it, and the shift of both.
-    pub(super) even_words: [Bytes; 3],
-    pub(super) odd_words: [Bytes; 3],
     pub(super) mask: Bytes,
     /// 32 values up to 16 bits in halves of lanes.
     pub(super) halves: Bytes,
@@ -33,6 +30,17 @@ pub(super) struct Narrow {
     /// The same, dealt: lane `4 * i + j` holds the four values from `16 * j + 4 * i` on.
     pub(super) dealt: Bytes,
     pub(super) dealt_shifts: Bytes,
+}
+
+/// Constants to unpack one width up to 32 into 32-bit lanes, by words of the packed values: the one in which each value begins,
+/// the one after it, and the shift of both.
+#[repr(align(512))]
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    /// Of 32 values the even ones, and the odd ones.
+    pub(super) even: [Bytes; 3],
+    pub(super) odd: [Bytes; 3],
+    pub(super) mask: Bytes,
 }
 
 /// Constants to unpack one width up to 64 into 64-bit lanes.
@@ -51,6 +59,7 @@ pub(super) struct Wide {
 }
 
 pub(super) static NARROW: [Narrow; 33] = narrow_tables();
+pub(super) static WORDS: [Words; 33] = words_tables();
 pub(super) static WIDE: [Wide; 65] = wide_tables();
 
 const NONE: Bytes = Bytes([0; 64]);
@@ -83,15 +92,6 @@ const fn ones(width: usize) -> u64 {
     if width == 0 { 0 } else { u64::MAX >> (64 - width) }
 }
 
-/// For every second value of `w` bits from `first` on.
-const fn words(w: usize, first: usize) -> [Bytes; 3] {
-    [
-        lanes!(u32, |i| (2 * i + first) * w / 32),
-        lanes!(u32, |i| (2 * i + first) * w / 32 + 1),
-        lanes!(u32, |i| (2 * i + first) * w % 32),
-    ]
-}
-
 const fn narrow_tables() -> [Narrow; 33] {
     let mut tables = [Narrow {
         natural: NONE,
@@ -101,8 +101,6 @@ const fn narrow_tables() -> [Narrow; 33] {
         even_shifts: NONE,
         odd: NONE,
         odd_shifts: NONE,
-        even_words: [NONE; 3],
-        odd_words: [NONE; 3],
         mask: NONE,
         halves: NONE,
         halves_shifts: NONE,
@@ -124,8 +122,6 @@ const fn narrow_tables() -> [Narrow; 33] {
         table.even_shifts = lanes!(u32, |i| 2 * i * w % 8);
         table.odd = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4));
         table.odd_shifts = lanes!(u32, |i| (2 * i + 1) * w % 8);
-        table.even_words = words(w, 0);
-        table.odd_words = words(w, 1);
         table.mask = lanes!(u32, |_i| mask);
         if w <= 16 {
             table.halves = lanes!(u8, |i| at(i / 8 * 4 * w, i % 8));
@@ -142,6 +138,25 @@ const fn narrow_tables() -> [Narrow; 33] {
         w += 1;
     }
     tables
+}
+
+const fn words_tables() -> [Words; 33] {
+    let mut tables = [Words { even: [NONE; 3], odd: [NONE; 3], mask: NONE }; 33];
+    let mut w = 0;
+    while w <= 32 {
+        tables[w] = Words { even: words(w, 0), odd: words(w, 1), mask: lanes!(u32, |_i| ones(w)) };
+        w += 1;
+    }
+    tables
+}
+
+/// For every second value of `w` bits from `first` on.
+const fn words(w: usize, first: usize) -> [Bytes; 3] {
+    [
+        lanes!(u32, |i| (2 * i + first) * w / 32),
+        lanes!(u32, |i| (2 * i + first) * w / 32 + 1),
+        lanes!(u32, |i| (2 * i + first) * w % 32),
+    ]
 }
 
 /// Which four values lane `lane` holds: four by four, lanes are transposed.

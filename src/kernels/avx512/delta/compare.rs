@@ -23,9 +23,7 @@ pub(super) struct Compare<'a> {
     minus_second: __m512i,
     /// Of one, two, three and four bytes of a lane.
     minus_factors: [__m512i; 4],
-    /// Of 32 values the even and the odd ones.
-    evens: __m512i,
-    odds: __m512i,
+    deal: Deal,
 }
 
 impl<'a> Comparer<'a> for Compare<'a> {
@@ -60,8 +58,7 @@ impl<'a> Comparer<'a> for Compare<'a> {
                     _mm512_set1_epi32(0xff_ffff),
                     _mm512_set1_epi32(-1),
                 ],
-                evens: constant(opaque(&const { lanes!(u32, |i| 2 * i) })),
-                odds: constant(opaque(&const { lanes!(u32, |i| 2 * i + 1) })),
+                deal: Deal::new(),
             })
         }
     }
@@ -162,8 +159,8 @@ impl PairEngine for Compare<'_> {
                     self.sums = _mm512_add_epi32(self.sums, _mm512_add_epi32(lefts[0], lefts[1]));
                     let first = _mm512_sub_epi32(lefts[0], rights[0]);
                     let second = _mm512_sub_epi32(lefts[1], rights[1]);
-                    let even = _mm512_add_epi32(_mm512_permutex2var_epi32(first, self.evens, second), once);
-                    let odd = _mm512_add_epi32(_mm512_permutex2var_epi32(first, self.odds, second), once);
+                    let (even, odd) = self.deal.deal([first, second]);
+                    let (even, odd) = (_mm512_add_epi32(even, once), _mm512_add_epi32(odd, once));
                     self.distances.pairs_late(&mut self.late, _mm512_add_epi32(even, odd), odd, unit);
                 });
             }

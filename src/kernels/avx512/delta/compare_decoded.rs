@@ -12,7 +12,10 @@ pub(super) struct CompareDecoded32<'a> {
     right: Int32<Kept>,
     left_late: Late,
     right_late: Late,
+    deal: Deal,
+    /// One of [`holds`], and what inverts its verdicts to those that are wanted.
     op: Comparison,
+    inverse: u32,
     /// The least value, which is decoded as the least signed one.
     least: i64,
     /// Blocks of widths up to 16 are left to others from this unit on.
@@ -32,6 +35,12 @@ impl<'a> Comparer<'a> for CompareDecoded32<'a> {
         done: usize,
         verdicts: Verdicts<'a>,
     ) -> Result<Self, Verdicts<'a>> {
+        let (op, inverse) = match op {
+            Comparison::NotEq => (Comparison::Eq, u32::MAX),
+            Comparison::LtEq => (Comparison::Gt, u32::MAX),
+            Comparison::GtEq => (Comparison::Lt, u32::MAX),
+            op => (op, 0),
+        };
         let bias = (i64::from(i32::MIN) - least) as i32;
         let [left, right] = last.map(|last| (last as i32).wrapping_add(bias));
         // SAFETY: the features are the caller's.
@@ -40,7 +49,18 @@ impl<'a> Comparer<'a> for CompareDecoded32<'a> {
             let late = Late::new();
             let left = Int32::new(left, kept);
             let right = left.beside(right, kept);
-            Ok(Self { left, right, left_late: late, right_late: late, op, least, until: done + AT_LEAST, verdicts })
+            Ok(Self {
+                left,
+                right,
+                left_late: late,
+                right_late: late,
+                deal: Deal::new(),
+                op,
+                inverse,
+                least,
+                until: done + AT_LEAST,
+                verdicts,
+            })
         }
     }
 
@@ -78,7 +98,7 @@ impl CompareDecoded32<'_> {
         unsafe {
             let evens = u32::from(holds(self.op, left.evens, right.evens));
             let odds = u32::from(holds(self.op, left.odds, right.odds));
-            let verdicts = _pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa);
+            let verdicts = self.inverse ^ (_pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa));
             self.verdicts.set(left.unit, 0, verdicts.to_le_bytes());
         }
     }
@@ -113,7 +133,9 @@ impl PairEngine for CompareDecoded32<'_> {
         // SAFETY: the caller's.
         unsafe {
             if [pair.left.widths, pair.right.widths] == [int32::WORD_WIDTHS; 2] {
-                by!(self, pair, UNITS, |packed, at, _width| deal_words(packed, at));
+                by!(self, pair, UNITS, |packed, at, _width| self.deal.deal([load(packed, at), load(packed, at + 64)]));
+            } else if fit(25) {
+                by!(self, pair, UNITS, |packed, at, width| self.deal.deal(unpack_32::<false>(packed, at, width)));
             } else {
                 by!(self, pair, UNITS, |packed, at, width| unpack_words(packed, at, width));
             }
@@ -122,17 +144,15 @@ impl PairEngine for CompareDecoded32<'_> {
     }
 }
 
+/// As [`Comparison::Eq`], [`Comparison::Lt`] or [`Comparison::Gt`].
 #[inline(always)]
 unsafe fn holds(op: Comparison, left: __m512i, right: __m512i) -> __mmask16 {
     // SAFETY: the features are the caller's.
     unsafe {
         match op {
-            Comparison::Eq => _mm512_cmpeq_epi32_mask(left, right),
-            Comparison::NotEq => _mm512_cmpneq_epi32_mask(left, right),
             Comparison::Lt => _mm512_cmplt_epi32_mask(left, right),
-            Comparison::LtEq => _mm512_cmple_epi32_mask(left, right),
             Comparison::Gt => _mm512_cmpgt_epi32_mask(left, right),
-            Comparison::GtEq => _mm512_cmpge_epi32_mask(left, right),
+            _ => _mm512_cmpeq_epi32_mask(left, right),
         }
     }
 }

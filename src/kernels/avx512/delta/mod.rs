@@ -342,7 +342,7 @@ unsafe fn unpack_evens_and_odds(packed: &[u8], at: usize, width: usize, upper: _
 unsafe fn unpack_words(packed: &[u8], at: usize, width: usize) -> (__m512i, __m512i) {
     // SAFETY: the caller's.
     unsafe {
-        let table = NARROW.get_unchecked(width);
+        let table = tables::WORDS.get_unchecked(width);
         // What is less than a vector lies in the first.
         let (first, second) = (load(packed, at), load(packed, at + (UNIT / 8 * width).min(64)));
         macro_rules! unpack {
@@ -353,22 +353,36 @@ unsafe fn unpack_words(packed: &[u8], at: usize, width: usize) -> (__m512i, __m5
                 _mm512_and_si512(_mm512_shrdv_epi32(low, high, constant(shifts)), constant(&table.mask))
             }};
         }
-        (unpack!(&table.even_words), unpack!(&table.odd_words))
+        (unpack!(&table.even), unpack!(&table.odd))
     }
 }
 
-/// Of 32 values of 32 bits the even and the odd ones.
-///
-/// # Safety
-/// 128 bytes from `at` on lie in `packed`.
-#[inline(always)]
-unsafe fn deal_words(packed: &[u8], at: usize) -> (__m512i, __m512i) {
-    // SAFETY: the caller's.
-    unsafe {
-        let evens = constant(&const { lanes!(u32, |i| 2 * i) });
-        let odds = constant(&const { lanes!(u32, |i| 2 * i + 1) });
-        let (first, second) = (load(packed, at), load(packed, at + 64));
-        (_mm512_permutex2var_epi32(first, evens, second), _mm512_permutex2var_epi32(first, odds, second))
+/// Takes even and odd lanes apart.
+#[derive(Clone, Copy)]
+struct Deal {
+    evens: __m512i,
+    odds: __m512i,
+}
+
+impl Deal {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                evens: constant(opaque(&const { lanes!(u32, |i| 2 * i) })),
+                odds: constant(opaque(&const { lanes!(u32, |i| 2 * i + 1) })),
+            }
+        }
+    }
+
+    /// The even and the odd ones of 32 values.
+    #[inline(always)]
+    unsafe fn deal(&self, [first, second]: [__m512i; 2]) -> (__m512i, __m512i) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            (_mm512_permutex2var_epi32(first, self.evens, second), _mm512_permutex2var_epi32(first, self.odds, second))
+        }
     }
 }
 
