@@ -132,6 +132,8 @@ impl PairEngine for Compare<'_> {
                 let multiples = [once, twice, times(3), times(4)];
                 let (mut left_at, mut right_at) = (0, 0);
                 for pair in 0..2 * UNITS {
+                    fetch(left.packed, left_at);
+                    fetch(right.packed, right_at);
                     let left = unpack_bytes::<false>(left.packed, left_at, left_width);
                     let right = unpack_bytes::<false>(right.packed, right_at, right_width);
                     let sums = self.sums_of_quads(left, right, &multiples);
@@ -143,6 +145,8 @@ impl PairEngine for Compare<'_> {
                 self.min_deltas += HALVES_BIAS * count;
                 each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                     let c = &self.distances.c;
+                    fetch(left.packed, left_at);
+                    fetch(right.packed, right_at);
                     // The bias is that of both.
                     let left = unpack_halves(left.packed, left_at, left_width, c.bias);
                     let right = unpack_halves(right.packed, right_at, right_width, c.bias);
@@ -154,6 +158,10 @@ impl PairEngine for Compare<'_> {
             } else {
                 each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                     // In order, and taken apart when there is only one of both.
+                    fetch(left.packed, left_at);
+                    fetch(left.packed, left_at + 2 * left_width);
+                    fetch(right.packed, right_at);
+                    fetch(right.packed, right_at + 2 * right_width);
                     let lefts = unpack_32::<false>(left.packed, left_at, left_width);
                     let rights = unpack_32::<false>(right.packed, right_at, right_width);
                     self.sums = _mm512_add_epi32(self.sums, _mm512_add_epi32(lefts[0], lefts[1]));

@@ -110,6 +110,10 @@ macro_rules! by {
         let left_min = _mm512_set1_epi32($pair.left.min_delta as i32);
         let right_min = _mm512_set1_epi32($pair.right.min_delta as i32);
         each_unit_of_pair!($pair, $units, |unit, [left_at, right_at], [left_width, right_width]| {
+            fetch($pair.left.packed, left_at);
+            fetch($pair.left.packed, left_at + 2 * left_width);
+            fetch($pair.right.packed, right_at);
+            fetch($pair.right.packed, right_at + 2 * right_width);
             let ($packed, $at, $width) = ($pair.left.packed, left_at, left_width);
             let (left_even, left_odd) = $unpack;
             let ($packed, $at, $width) = ($pair.right.packed, right_at, right_width);
