@@ -37,6 +37,8 @@ pub(super) struct Narrow {
 #[repr(align(512))]
 #[derive(Clone, Copy)]
 pub(super) struct Words {
+    /// Where the second 64 bytes begin: what is less than a vector lies in the first.
+    pub(super) second: usize,
     /// Of 32 values the even ones, and the odd ones.
     pub(super) even: [Bytes; 3],
     pub(super) odd: [Bytes; 3],
@@ -141,10 +143,11 @@ const fn narrow_tables() -> [Narrow; 33] {
 }
 
 const fn words_tables() -> [Words; 33] {
-    let mut tables = [Words { even: [NONE; 3], odd: [NONE; 3], mask: NONE }; 33];
+    let mut tables = [Words { second: 0, even: [NONE; 3], odd: [NONE; 3], mask: NONE }; 33];
     let mut w = 0;
     while w <= 32 {
-        tables[w] = Words { even: words(w, 0), odd: words(w, 1), mask: lanes!(u32, |_i| ones(w)) };
+        let second = if w < 16 { 4 * w } else { 64 };
+        tables[w] = Words { second, even: words(w, 0), odd: words(w, 1), mask: lanes!(u32, |_i| ones(w)) };
         w += 1;
     }
     tables

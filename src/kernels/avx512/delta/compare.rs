@@ -159,9 +159,7 @@ impl PairEngine for Compare<'_> {
                 each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                     // In order, and taken apart when there is only one of both.
                     fetch(left.packed, left_at);
-                    fetch(left.packed, left_at + 2 * left_width);
                     fetch(right.packed, right_at);
-                    fetch(right.packed, right_at + 2 * right_width);
                     let lefts = unpack_32::<false>(left.packed, left_at, left_width);
                     let rights = unpack_32::<false>(right.packed, right_at, right_width);
                     self.sums = _mm512_add_epi32(self.sums, _mm512_add_epi32(lefts[0], lefts[1]));

@@ -102,9 +102,7 @@ impl PairEngine for CompareWide<'_> {
             each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
                 for half in 0..2 {
                     fetch(left.packed, left_at + 2 * left_width * half);
-                    fetch(left.packed, left_at + 2 * left_width * half + left_width);
                     fetch(right.packed, right_at + 2 * right_width * half);
-                    fetch(right.packed, right_at + 2 * right_width * half + right_width);
                     let lefts = unpack_16_wide(left.packed, left_at + 2 * left_width * half, left_width);
                     let rights = unpack_16_wide(right.packed, right_at + 2 * right_width * half, right_width);
                     self.sums = _mm512_add_epi64(self.sums, _mm512_add_epi64(lefts[0], lefts[1]));

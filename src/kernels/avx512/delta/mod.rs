@@ -29,7 +29,7 @@ mod sum;
 
 use super::tables::{self, Bytes, NARROW, lanes, quad};
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Blocks, PairEngine, Shells, UNIT, Verdicts, feed_pairs, shells};
+use crate::kernels::delta::{Blocks, PairEngine, Shells, Verdicts, feed_pairs, shells};
 use compare::Compare;
 use compare_decoded::CompareDecoded32;
 use compare_wide::CompareWide;
@@ -352,8 +352,7 @@ unsafe fn unpack_words(packed: &[u8], at: usize, width: usize) -> (__m512i, __m5
     // SAFETY: the caller's.
     unsafe {
         let table = tables::WORDS.get_unchecked(width);
-        // What is less than a vector lies in the first.
-        let (first, second) = (load(packed, at), load(packed, at + (UNIT / 8 * width).min(64)));
+        let (first, second) = (load(packed, at), load(packed, at + table.second));
         macro_rules! unpack {
             ($words:expr) => {{
                 let [low, high, shifts] = $words;
