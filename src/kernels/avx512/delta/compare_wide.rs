@@ -99,21 +99,40 @@ impl PairEngine for CompareWide<'_> {
             }
             self.min_deltas = self.min_deltas.wrapping_add(left.min_delta.wrapping_mul(count));
             let min_delta = _mm512_set1_epi64(left.min_delta.wrapping_sub(right.min_delta));
-            each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [left_width, right_width]| {
-                for half in 0..2 {
-                    fetch(left.packed, left_at + 2 * left_width * half);
-                    fetch(right.packed, right_at + 2 * right_width * half);
-                    let lefts = unpack_16_wide(left.packed, left_at + 2 * left_width * half, left_width);
-                    let rights = unpack_16_wide(right.packed, right_at + 2 * right_width * half, right_width);
+            // Even and odd differences of half a unit; in place, since closures are not always inlined.
+            macro_rules! by {
+                (|$left:ident, $right:ident, $left_width:ident, $right_width:ident| $differences:expr) => {
+                    each_unit_of_pair!(pair, UNITS, |unit, [left_at, right_at], [$left_width, $right_width]| {
+                        for half in 0..2 {
+                            let $left = left_at + 2 * $left_width * half;
+                            let $right = right_at + 2 * $right_width * half;
+                            fetch(left.packed, $left);
+                            fetch(right.packed, $right);
+                            let (even, odd) = $differences;
+                            let (even, odd) = (_mm512_add_epi64(even, min_delta), _mm512_add_epi64(odd, min_delta));
+                            self.distances.pairs(even, odd, unit, half);
+                        }
+                    })
+                };
+            }
+            if left.widths.fit(32) && right.widths.fit(32) {
+                by!(|left_at, right_at, left_width, right_width| {
+                    let lefts = unpack_wide_pairs(left.packed, left_at, left_width);
+                    let rights = unpack_wide_pairs(right.packed, right_at, right_width);
+                    self.sums = _mm512_add_epi64(self.sums, _mm512_add_epi64(lefts.0, lefts.1));
+                    (_mm512_sub_epi64(lefts.0, rights.0), _mm512_sub_epi64(lefts.1, rights.1))
+                });
+            } else {
+                by!(|left_at, right_at, left_width, right_width| {
+                    let lefts = unpack_16_wide(left.packed, left_at, left_width);
+                    let rights = unpack_16_wide(right.packed, right_at, right_width);
                     self.sums = _mm512_add_epi64(self.sums, _mm512_add_epi64(lefts[0], lefts[1]));
                     let first = _mm512_sub_epi64(lefts[0], rights[0]);
                     let second = _mm512_sub_epi64(lefts[1], rights[1]);
                     let even = _mm512_permutex2var_epi64(first, self.evens, second);
-                    let odd = _mm512_permutex2var_epi64(first, self.odds, second);
-                    let (even, odd) = (_mm512_add_epi64(even, min_delta), _mm512_add_epi64(odd, min_delta));
-                    self.distances.pairs(even, odd, unit, half);
-                }
-            });
+                    (even, _mm512_permutex2var_epi64(first, self.odds, second))
+                });
+            }
         }
         true
     }

@@ -1,6 +1,5 @@
 //! INT64. Up to 25 bits the running sums of a unit fit into 32-bit lanes, and are widened afterwards.
 
-use super::tables::WIDE;
 use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
 
@@ -185,14 +184,8 @@ impl<S: Sink> Int64<S> {
     unsafe fn wide_pairs(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let table = WIDE.get_unchecked(width);
-            let mask = constant(&table.mask);
             for half in 0..2 {
-                let bytes = load(packed, at + 2 * width * half);
-                let even = _mm512_permutexvar_epi8(constant(&table.even), bytes);
-                let even = _mm512_and_si512(_mm512_srlv_epi64(even, constant(&table.even_shifts)), mask);
-                let odd = _mm512_permutexvar_epi8(constant(&table.odd), bytes);
-                let odd = _mm512_and_si512(_mm512_srlv_epi64(odd, constant(&table.odd_shifts)), mask);
+                let (even, odd) = unpack_wide_pairs(packed, at + 2 * width * half, width);
                 self.pairs(_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once), unit, half);
             }
         }

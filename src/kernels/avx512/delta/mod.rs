@@ -425,6 +425,24 @@ unsafe fn unpack_32<const STRADDLING: bool>(packed: &[u8], at: usize, width: usi
     unsafe { [unpack_16::<STRADDLING>(packed, at, width), unpack_16::<STRADDLING>(packed, at + 2 * width, width)] }
 }
 
+/// Of 16 values up to 32 bits the even and the odd ones, in lanes of 64 bits.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 32.
+#[inline(always)]
+unsafe fn unpack_wide_pairs(packed: &[u8], at: usize, width: usize) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = tables::WIDE.get_unchecked(width);
+        let (mask, bytes) = (constant(&table.mask), load(packed, at));
+        let even = _mm512_permutexvar_epi8(constant(&table.even), bytes);
+        let odd = _mm512_permutexvar_epi8(constant(&table.odd), bytes);
+        let even = _mm512_srlv_epi64(even, constant(&table.even_shifts));
+        let odd = _mm512_srlv_epi64(odd, constant(&table.odd_shifts));
+        (_mm512_and_si512(even, mask), _mm512_and_si512(odd, mask))
+    }
+}
+
 /// 8 values: from the eight bytes in which each begins, and if they are `STRADDLING` those after them.
 ///
 /// # Safety
