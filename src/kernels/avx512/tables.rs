@@ -15,10 +15,8 @@ pub(super) struct Narrow {
     pub(super) natural_shifts: Bytes,
     /// Of 32 values the even ones, as above; from the 16th on the bytes are counted from the 16th.
     pub(super) even: Bytes,
-    pub(super) even_high: Bytes,
     pub(super) even_shifts: Bytes,
     pub(super) odd: Bytes,
-    pub(super) odd_high: Bytes,
     pub(super) odd_shifts: Bytes,
     pub(super) mask: Bytes,
     /// 32 values up to 16 bits in halves of lanes.
@@ -32,6 +30,19 @@ pub(super) struct Narrow {
     /// The same, dealt: lane `4 * i + j` holds the four values from `16 * j + 4 * i` on.
     pub(super) dealt: Bytes,
     pub(super) dealt_shifts: Bytes,
+}
+
+/// Constants to unpack one width up to 32 into 32-bit lanes, by words of the packed values: the one in which each value begins,
+/// the one after it, and the shift of both.
+#[repr(align(512))]
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    /// Where the second 64 bytes begin: what is less than a vector lies in the first.
+    pub(super) second: usize,
+    /// Of 32 values the even ones, and the odd ones.
+    pub(super) even: [Bytes; 3],
+    pub(super) odd: [Bytes; 3],
+    pub(super) mask: Bytes,
 }
 
 /// Constants to unpack one width up to 64 into 64-bit lanes.
@@ -50,6 +61,7 @@ pub(super) struct Wide {
 }
 
 pub(super) static NARROW: [Narrow; 33] = narrow_tables();
+pub(super) static WORDS: [Words; 33] = words_tables();
 pub(super) static WIDE: [Wide; 65] = wide_tables();
 
 const NONE: Bytes = Bytes([0; 64]);
@@ -88,10 +100,8 @@ const fn narrow_tables() -> [Narrow; 33] {
         natural_high: NONE,
         natural_shifts: NONE,
         even: NONE,
-        even_high: NONE,
         even_shifts: NONE,
         odd: NONE,
-        odd_high: NONE,
         odd_shifts: NONE,
         mask: NONE,
         halves: NONE,
@@ -111,8 +121,6 @@ const fn narrow_tables() -> [Narrow; 33] {
         table.natural_high = lanes!(u8, |i| at(i / 4 * w, i % 4 + 4));
         table.natural_shifts = lanes!(u32, |i| i * w % 8);
         table.even = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4));
-        table.even_high = lanes!(u8, |i| at(2 * (i / 4) * w - i / 32 * 16 * w, i % 4 + 4));
-        table.odd_high = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4 + 4));
         table.even_shifts = lanes!(u32, |i| 2 * i * w % 8);
         table.odd = lanes!(u8, |i| at((2 * (i / 4) + 1) * w - i / 32 * 16 * w, i % 4));
         table.odd_shifts = lanes!(u32, |i| (2 * i + 1) * w % 8);
@@ -132,6 +140,26 @@ const fn narrow_tables() -> [Narrow; 33] {
         w += 1;
     }
     tables
+}
+
+const fn words_tables() -> [Words; 33] {
+    let mut tables = [Words { second: 0, even: [NONE; 3], odd: [NONE; 3], mask: NONE }; 33];
+    let mut w = 0;
+    while w <= 32 {
+        let second = if w < 16 { 4 * w } else { 64 };
+        tables[w] = Words { second, even: words(w, 0), odd: words(w, 1), mask: lanes!(u32, |_i| ones(w)) };
+        w += 1;
+    }
+    tables
+}
+
+/// For every second value of `w` bits from `first` on.
+const fn words(w: usize, first: usize) -> [Bytes; 3] {
+    [
+        lanes!(u32, |i| (2 * i + first) * w / 32),
+        lanes!(u32, |i| (2 * i + first) * w / 32 + 1),
+        lanes!(u32, |i| (2 * i + first) * w % 32),
+    ]
 }
 
 /// Which four values lane `lane` holds: four by four, lanes are transposed.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `stream` | the walk: headers, whole blocks, parts of them, the end of the page |
 //! | `pairs` | the walk over two streams in step |
+//! | `proof` | how far two streams go, by their headers |
 //! | `shells` | the functions of an instruction set, made of its engines |
 //! | `store` | where decoded values go |
 //! | `verdicts` | where verdicts go |
@@ -20,6 +21,8 @@ mod octets;
 mod pairs;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod proof;
+#[cfg(target_arch = "x86_64")]
 mod rebased;
 mod shells;
 mod store;
@@ -31,10 +34,12 @@ mod verdicts;
 #[cfg(target_arch = "x86_64")]
 pub(super) use octets::decode_octets;
 #[cfg(target_arch = "x86_64")]
-pub(super) use pairs::{Pair, PairEngine, Side, differences, each_unit_of_pair, feed_pairs};
+pub(super) use pairs::{Pair, PairEngine, differences, each_unit_of_pair, feed_pairs};
 #[cfg(target_arch = "x86_64")]
 pub(super) use portable::decode_runs;
 pub(super) use portable::{PORTABLE_I32, PORTABLE_I64, Runs, decode, sum};
+#[cfg(target_arch = "x86_64")]
+pub(super) use proof::Proof;
 #[cfg(target_arch = "x86_64")]
 pub(super) use rebased::Rebased;
 pub(super) use shells::{Shells, no_compare, shells};

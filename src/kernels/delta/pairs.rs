@@ -16,8 +16,8 @@ pub(in crate::kernels) struct Pair<'a> {
 /// One of them.
 #[derive(Clone, Copy)]
 pub(in crate::kernels) struct Side<'a> {
+    /// The packed deltas, and what follows them.
     pub(in crate::kernels) packed: &'a [u8],
-    pub(in crate::kernels) at: usize,
     pub(in crate::kernels) widths: Widths,
     pub(in crate::kernels) min_delta: i64,
 }
@@ -30,8 +30,8 @@ pub(in crate::kernels) trait PairEngine {
     /// Takes the next blocks, of four miniblocks of `UNITS` units; false, and nothing happened, if it cannot.
     ///
     /// # Safety
-    /// Widths are at most `MAX_WIDTH`; the packed deltas of either side begin at `at`, and [`SLACK`] bytes follow them; the
-    /// processor has the features of the instruction set.
+    /// Widths are at most `MAX_WIDTH`; [`SLACK`] bytes follow the packed deltas of either side; the processor has the features
+    /// of the instruction set.
     unsafe fn pair<const UNITS: usize>(&mut self, pair: Pair<'_>) -> bool;
 }
 
@@ -108,7 +108,8 @@ impl<'a> Side<'a> {
             return None;
         }
         let end = at + UNIT / 8 * UNITS * widths.sum_narrow();
-        (end <= slack).then_some((Self { packed: page, at, widths, min_delta }, end))
+        // SAFETY: it begins before it ends.
+        (end <= slack).then(|| (Self { packed: unsafe { page.get_unchecked(at..) }, widths, min_delta }, end))
     }
 }
 
@@ -116,7 +117,7 @@ impl<'a> Side<'a> {
 /// In place, since closures are not always inlined.
 macro_rules! each_unit_of_pair {
     ($pair:ident, $units:ident, |$unit:ident, [$left_at:ident, $right_at:ident], [$left_width:ident, $right_width:ident]| $call:expr) => {{
-        let (mut $left_at, mut $right_at) = ($pair.left.at, $pair.right.at);
+        let (mut $left_at, mut $right_at) = (0, 0);
         for miniblock in 0..4 {
             let ($left_width, $right_width) = ($pair.left.widths.get(miniblock), $pair.right.widths.get(miniblock));
             for unit in 0..$units {
@@ -129,16 +130,18 @@ macro_rules! each_unit_of_pair {
 }
 pub(in crate::kernels) use each_unit_of_pair;
 
-/// The difference of two values that compare so: `difference - low` is at most `span`, in 32 bits.
+/// The difference of two values that compare so: `difference - low` is at most `span`, in `bits` bits.
 #[inline(always)]
-pub(in crate::kernels) fn differences(op: Comparison) -> (i32, u32) {
-    const HALF: u32 = 1 << 31;
+pub(in crate::kernels) fn differences(op: Comparison, bits: u32) -> (i64, u64) {
+    let most = u64::MAX >> (64 - bits);
+    let half = most / 2 + 1;
+    let least = -1 << (bits - 1);
     match op {
         Comparison::Eq => (0, 0),
-        Comparison::NotEq => (1, u32::MAX - 1),
-        Comparison::Lt => (i32::MIN, HALF - 1),
-        Comparison::LtEq => (i32::MIN, HALF),
-        Comparison::Gt => (1, HALF - 2),
-        Comparison::GtEq => (0, HALF - 1),
+        Comparison::NotEq => (1, most - 1),
+        Comparison::Lt => (least, half - 1),
+        Comparison::LtEq => (least, half),
+        Comparison::Gt => (1, half - 2),
+        Comparison::GtEq => (0, half - 1),
     }
 }

@@ -1,7 +1,7 @@
 //! Verdicts on the values of two streams that are decoded in step, and go nowhere else: for deltas that leave no room to prove
 //! that a difference has 32 bits.
 
-use super::int32::{self, Int32};
+use super::int32::{self, Int32, Late};
 use super::*;
 use crate::kernels::Comparison;
 use crate::kernels::delta::{Batch, Pair, PairEngine, UNIT, Units, Verdicts, each_unit_of_pair};
@@ -10,9 +10,14 @@ use crate::kernels::delta::{Batch, Pair, PairEngine, UNIT, Units, Verdicts, each
 pub(super) struct CompareDecoded32<'a> {
     left: Int32<Kept>,
     right: Int32<Kept>,
+    left_late: Late,
+    right_late: Late,
+    deal: Deal,
+    /// One of [`holds`], and what inverts its verdicts to those that are wanted.
     op: Comparison,
-    /// What is added to unsigned values, to be compared as signed ones.
-    bias: i32,
+    inverse: u32,
+    /// The least value, which is decoded as the least signed one.
+    least: i64,
     /// Blocks of widths up to 16 are left to others from this unit on.
     until: usize,
     verdicts: Verdicts<'a>,
@@ -21,56 +26,101 @@ pub(super) struct CompareDecoded32<'a> {
 /// Units that are decoded whatever they are, before it is tried again whether there is a quicker way.
 const AT_LEAST: usize = 32;
 
-impl<'a> CompareDecoded32<'a> {
-    /// After `done` units. `last` are the values before the next ones, widened; `least` is the least value that there is.
+impl<'a> Comparer<'a> for CompareDecoded32<'a> {
     #[inline(always)]
-    pub(super) unsafe fn new(last: [i64; 2], least: i64, op: Comparison, done: usize, verdicts: Verdicts<'a>) -> Self {
+    unsafe fn new(
+        last: [i64; 2],
+        (least, _): (i64, i64),
+        op: Comparison,
+        done: usize,
+        verdicts: Verdicts<'a>,
+    ) -> Result<Self, Verdicts<'a>> {
+        let (op, inverse) = match op {
+            Comparison::NotEq => (Comparison::Eq, u32::MAX),
+            Comparison::LtEq => (Comparison::Gt, u32::MAX),
+            Comparison::GtEq => (Comparison::Lt, u32::MAX),
+            op => (op, 0),
+        };
         let bias = (i64::from(i32::MIN) - least) as i32;
         let [left, right] = last.map(|last| (last as i32).wrapping_add(bias));
         // SAFETY: the features are the caller's.
         unsafe {
-            let kept = Kept { evens: _mm512_setzero_si512(), odds: _mm512_setzero_si512() };
+            let kept = Kept { unit: 0, evens: _mm512_setzero_si512(), odds: _mm512_setzero_si512() };
+            let late = Late::new();
             let left = Int32::new(left, kept);
             let right = left.beside(right, kept);
-            Self { left, right, op, bias, until: done + AT_LEAST, verdicts }
+            Ok(Self {
+                left,
+                right,
+                left_late: late,
+                right_late: late,
+                deal: Deal::new(),
+                op,
+                inverse,
+                least,
+                until: done + AT_LEAST,
+                verdicts,
+            })
         }
     }
 
-    /// The values before the next ones, modulo 2^32, and the verdicts.
     #[inline(always)]
-    pub(super) unsafe fn finish(self) -> ([i32; 2], Verdicts<'a>) {
+    unsafe fn finish(mut self) -> ([i64; 2], Verdicts<'a>) {
         // SAFETY: the features are the caller's.
-        let last = unsafe { [self.left.last(), self.right.last()] };
-        (last.map(|last| last.wrapping_sub(self.bias)), self.verdicts)
+        let last = unsafe {
+            let none = _mm512_setzero_si512();
+            for _ in 0..2 {
+                self.pairs([none; 2], [none; 2], Late::NONE);
+            }
+            [self.left.last(), self.right.last()]
+        };
+        (last.map(|last| self.least + (i64::from(last) - i64::from(i32::MIN))), self.verdicts)
+    }
+}
+
+impl CompareDecoded32<'_> {
+    /// A unit of which there are the sums of pairs of deltas, and the second of each: waits, and one before it is compared.
+    #[inline(always)]
+    unsafe fn pairs(&mut self, pairs: [__m512i; 2], odd: [__m512i; 2], unit: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            self.left.pairs_late(&mut self.left_late, pairs[0], odd[0], unit);
+            self.right.pairs_late(&mut self.right_late, pairs[1], odd[1], unit);
+            self.compare();
+        }
     }
 
     /// Compares the last unit of both.
     #[inline(always)]
-    unsafe fn compare(&mut self, unit: usize) {
+    unsafe fn compare(&mut self) {
         let (left, right) = (self.left.sink, self.right.sink);
         // SAFETY: the features are the caller's.
         unsafe {
             let evens = u32::from(holds(self.op, left.evens, right.evens));
             let odds = u32::from(holds(self.op, left.odds, right.odds));
-            let verdicts = _pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa);
-            self.verdicts.set(unit, 0, verdicts.to_le_bytes());
+            let verdicts = self.inverse ^ (_pdep_u32(evens, 0x5555_5555) | _pdep_u32(odds, 0xaaaa_aaaa));
+            self.verdicts.set(left.unit, 0, verdicts.to_le_bytes());
         }
     }
 }
 
-/// Decodes and compares each unit of `$pair` by a function of [`Int32`].
+/// Decodes each unit of `$pair` by a function that unpacks it, and compares the one that is ended.
 macro_rules! by {
-    ($self:ident, $pair:ident, $units:ident, |$side:ident, $packed:ident, $at:ident, $width:ident, $min:ident, $unit:ident| $decode:expr) => {{
+    ($self:ident, $pair:ident, $units:ident, |$packed:ident, $at:ident, $width:ident| $unpack:expr) => {{
         let left_min = _mm512_set1_epi32($pair.left.min_delta as i32);
         let right_min = _mm512_set1_epi32($pair.right.min_delta as i32);
-        each_unit_of_pair!($pair, $units, |$unit, [left_at, right_at], [left_width, right_width]| {
-            let ($side, $packed, $at, $width, $min) =
-                (&mut $self.left, $pair.left.packed, left_at, left_width, left_min);
-            $decode;
-            let ($side, $packed, $at, $width, $min) =
-                (&mut $self.right, $pair.right.packed, right_at, right_width, right_min);
-            $decode;
-            $self.compare($unit);
+        each_unit_of_pair!($pair, $units, |unit, [left_at, right_at], [left_width, right_width]| {
+            fetch($pair.left.packed, left_at);
+            fetch($pair.left.packed, left_at + 2 * left_width);
+            fetch($pair.right.packed, right_at);
+            fetch($pair.right.packed, right_at + 2 * right_width);
+            let ($packed, $at, $width) = ($pair.left.packed, left_at, left_width);
+            let (left_even, left_odd) = $unpack;
+            let ($packed, $at, $width) = ($pair.right.packed, right_at, right_width);
+            let (even, odd) = $unpack;
+            let (left_even, left_odd) = (_mm512_add_epi32(left_even, left_min), _mm512_add_epi32(left_odd, left_min));
+            let (even, odd) = (_mm512_add_epi32(even, right_min), _mm512_add_epi32(odd, right_min));
+            $self.pairs([_mm512_add_epi32(left_even, left_odd), _mm512_add_epi32(even, odd)], [left_odd, odd], unit);
         });
     }};
 }
@@ -86,32 +136,27 @@ impl PairEngine for CompareDecoded32<'_> {
         }
         // SAFETY: the caller's.
         unsafe {
-            if fit(25) {
-                by!(self, pair, UNITS, |side, packed, at, width, min, unit| side
-                    .evens_and_odds::<false>(packed, at, width, &[min; 4], unit));
-            } else if [pair.left.widths, pair.right.widths] == [int32::WORD_WIDTHS; 2] {
-                by!(self, pair, UNITS, |side, packed, at, _width, min, unit| side
-                    .pairs_of_words(packed, at, min, unit));
+            if [pair.left.widths, pair.right.widths] == [int32::WORD_WIDTHS; 2] {
+                by!(self, pair, UNITS, |packed, at, _width| self.deal.deal([load(packed, at), load(packed, at + 64)]));
+            } else if fit(25) {
+                by!(self, pair, UNITS, |packed, at, width| self.deal.deal(unpack_32::<false>(packed, at, width)));
             } else {
-                by!(self, pair, UNITS, |side, packed, at, width, min, unit| side
-                    .evens_and_odds::<true>(packed, at, width, &[min; 4], unit));
+                by!(self, pair, UNITS, |packed, at, width| unpack_words(packed, at, width));
             }
         }
         true
     }
 }
 
+/// As [`Comparison::Eq`], [`Comparison::Lt`] or [`Comparison::Gt`].
 #[inline(always)]
 unsafe fn holds(op: Comparison, left: __m512i, right: __m512i) -> __mmask16 {
     // SAFETY: the features are the caller's.
     unsafe {
         match op {
-            Comparison::Eq => _mm512_cmpeq_epi32_mask(left, right),
-            Comparison::NotEq => _mm512_cmpneq_epi32_mask(left, right),
             Comparison::Lt => _mm512_cmplt_epi32_mask(left, right),
-            Comparison::LtEq => _mm512_cmple_epi32_mask(left, right),
             Comparison::Gt => _mm512_cmpgt_epi32_mask(left, right),
-            Comparison::GtEq => _mm512_cmpge_epi32_mask(left, right),
+            _ => _mm512_cmpeq_epi32_mask(left, right),
         }
     }
 }
@@ -119,6 +164,7 @@ unsafe fn holds(op: Comparison, left: __m512i, right: __m512i) -> __mmask16 {
 /// The last unit.
 #[derive(Clone, Copy)]
 struct Kept {
+    unit: usize,
     evens: __m512i,
     odds: __m512i,
 }
@@ -137,8 +183,8 @@ impl int32::Sink for Kept {
     const DEALT: bool = false;
 
     #[inline(always)]
-    unsafe fn pairs(&mut self, _: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
-        *self = Self { evens, odds };
+    unsafe fn pairs(&mut self, unit: usize, evens: __m512i, odds: __m512i, _: &int32::Constants) {
+        *self = Self { unit, evens, odds };
     }
 
     #[inline(always)]

@@ -130,8 +130,7 @@ impl<'a> InRange64<'a> {
     pub(super) unsafe fn new(last: i64, low: i64, high: i64, verdicts: Verdicts<'a>) -> Self {
         // SAFETY: the features are the caller's.
         unsafe {
-            let span = _mm512_set1_epi64(high.wrapping_sub(low));
-            let wide = Distances64 { span, verdicts: Verdicts::default() };
+            let wide = Distances64::new(high.wrapping_sub(low).cast_unsigned(), Verdicts::default());
             let narrow = Distances32::new(0, verdicts);
             Self { low, high, last, narrow: Int32::new(0, narrow), wide: Int64::new(0, wide) }
         }
@@ -193,9 +192,17 @@ impl Engine for InRange64<'_> {
 }
 
 /// Compares distances from the lower bound of a range with its span.
-struct Distances64<'a> {
+pub(super) struct Distances64<'a> {
     span: __m512i,
-    verdicts: Verdicts<'a>,
+    pub(super) verdicts: Verdicts<'a>,
+}
+
+impl<'a> Distances64<'a> {
+    #[inline(always)]
+    pub(super) unsafe fn new(span: u64, verdicts: Verdicts<'a>) -> Self {
+        // SAFETY: the features are the caller's.
+        Self { span: unsafe { _mm512_set1_epi64(span.cast_signed()) }, verdicts }
+    }
 }
 
 impl Units for Distances64<'_> {

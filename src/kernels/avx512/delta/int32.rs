@@ -42,6 +42,33 @@ pub(super) struct Int32<S> {
     pub(super) sink: S,
 }
 
+/// Units of pairs on their way: while one is unpacked the one before it is scanned, and what is still before that ended, so that
+/// no instruction waits long for another. A processor looks ahead by about a hundred that wait, which is one unit of two
+/// streams.
+#[derive(Clone, Copy)]
+pub(super) struct Late {
+    /// The running sums of one, and the pairs of the next; the second deltas of pairs; numbers.
+    units: [(__m512i, __m512i, usize); 2],
+}
+
+impl Late {
+    /// The number of a unit of zeros, which changes nothing, and has no verdicts.
+    pub(super) const NONE: usize = usize::MAX / 8;
+
+    #[inline(always)]
+    pub(super) unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        let none = unsafe { _mm512_setzero_si512() };
+        Self { units: [(none, none, Self::NONE); 2] }
+    }
+
+    /// Whether any waits.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.units[1].2 == Self::NONE
+    }
+}
+
 /// What units need.
 #[derive(Clone, Copy)]
 pub(super) struct Constants {
@@ -188,10 +215,39 @@ impl<S: Sink> Int32<S> {
     #[inline(always)]
     pub(super) unsafe fn pairs(&mut self, pairs: __m512i, odd: __m512i, unit: usize) {
         // SAFETY: the features are the caller's.
+        unsafe { self.scanned(self.c.scan.sums(pairs), odd, unit) }
+    }
+
+    /// A unit of which `sums` are the running sums of pairs.
+    #[inline(always)]
+    unsafe fn scanned(&mut self, sums: __m512i, odd: __m512i, unit: usize) {
+        // SAFETY: the features are the caller's.
         unsafe {
-            let odds = _mm512_add_epi32(self.c.scan.sums(pairs), self.carry);
+            let odds = _mm512_add_epi32(sums, self.carry);
             self.carry = self.c.scan.carry(odds);
             self.sink.pairs(unit, _mm512_sub_epi32(odds, odd), odds, &self.c);
+        }
+    }
+
+    /// As [`Int32::pairs`], of the unit that was given before the last one: this one waits in `late`.
+    #[inline(always)]
+    pub(super) unsafe fn pairs_late(&mut self, late: &mut Late, pairs: __m512i, odd: __m512i, unit: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let [(sums, odd_before, before), (pairs_next, odd_next, next)] = late.units;
+            late.units = [(self.c.scan.sums(pairs_next), odd_next, next), (pairs, odd, unit)];
+            self.scanned(sums, odd_before, before);
+        }
+    }
+
+    /// What waits.
+    #[inline(always)]
+    pub(super) unsafe fn end_late(&mut self, late: &mut Late) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let none = _mm512_setzero_si512();
+            self.pairs_late(late, none, none, Late::NONE);
+            self.pairs_late(late, none, none, Late::NONE);
         }
     }
 
@@ -210,12 +266,12 @@ impl<S: Sink> Int32<S> {
         }
     }
 
-    /// Widths up to 25, or all: even and odd values in vectors of their own.
+    /// Widths up to 25, or all by `WORDS`: even and odd values in vectors of their own.
     ///
     /// # Safety
-    /// As [`unpack_evens_and_odds`].
+    /// As [`unpack_evens_and_odds`], or [`unpack_words`].
     #[inline(always)]
-    pub(super) unsafe fn evens_and_odds<const STRADDLING: bool>(
+    unsafe fn evens_and_odds<const WORDS: bool>(
         &mut self,
         packed: &[u8],
         at: usize,
@@ -225,25 +281,12 @@ impl<S: Sink> Int32<S> {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            let (even, odd) = unpack_evens_and_odds::<STRADDLING>(packed, at, width, self.c.upper);
+            let (even, odd) = if WORDS {
+                unpack_words(packed, at, width)
+            } else {
+                unpack_evens_and_odds(packed, at, width, self.c.upper)
+            };
             let (even, odd) = (_mm512_add_epi32(even, min_delta[0]), _mm512_add_epi32(odd, min_delta[0]));
-            self.pairs(_mm512_add_epi32(even, odd), odd, unit);
-        }
-    }
-
-    /// Width 32, in pairs.
-    ///
-    /// # Safety
-    /// 128 bytes from `at` on lie in `packed`.
-    #[inline(always)]
-    pub(super) unsafe fn pairs_of_words(&mut self, packed: &[u8], at: usize, min_delta: __m512i, unit: usize) {
-        // SAFETY: the caller's.
-        unsafe {
-            let evens = constant(&const { lanes!(u32, |i| 2 * i) });
-            let odds = constant(&const { lanes!(u32, |i| 2 * i + 1) });
-            let (first, second) = (load(packed, at), load(packed, at + 64));
-            let even = _mm512_add_epi32(_mm512_permutex2var_epi32(first, evens, second), min_delta);
-            let odd = _mm512_add_epi32(_mm512_permutex2var_epi32(first, odds, second), min_delta);
             self.pairs(_mm512_add_epi32(even, odd), odd, unit);
         }
     }

@@ -1,6 +1,5 @@
 //! INT64. Up to 25 bits the running sums of a unit fit into 32-bit lanes, and are widened afterwards.
 
-use super::tables::WIDE;
 use super::*;
 use crate::kernels::delta::{Batch, Engine, Store, UNIT, Units, Widths, each_unit};
 
@@ -172,7 +171,7 @@ impl<S: Sink> Int64<S> {
     unsafe fn evens_and_odds(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let (even, odd) = unpack_evens_and_odds::<false>(packed, at, width, self.c.upper);
+            let (even, odd) = unpack_evens_and_odds(packed, at, width, self.c.upper);
             self.narrow_pairs(_mm512_add_epi32(even, odd), odd, min_delta, unit);
         }
     }
@@ -185,20 +184,21 @@ impl<S: Sink> Int64<S> {
     unsafe fn wide_pairs(&mut self, packed: &[u8], at: usize, width: usize, min_delta: &MinDelta, unit: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let table = WIDE.get_unchecked(width);
-            let mask = constant(&table.mask);
             for half in 0..2 {
-                let bytes = load(packed, at + 2 * width * half);
-                let even = _mm512_permutexvar_epi8(constant(&table.even), bytes);
-                let even = _mm512_and_si512(_mm512_srlv_epi64(even, constant(&table.even_shifts)), mask);
-                let odd = _mm512_permutexvar_epi8(constant(&table.odd), bytes);
-                let odd = _mm512_and_si512(_mm512_srlv_epi64(odd, constant(&table.odd_shifts)), mask);
-                let (even, odd) = (_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once));
-                let odds = _mm512_add_epi64(sums(_mm512_add_epi64(even, odd)), self.carry);
-                self.carry = self.c.carry(odds);
-                let evens = _mm512_sub_epi64(odds, odd);
-                self.sink.pairs(unit, half, evens, odds, &self.c);
+                let (even, odd) = unpack_wide_pairs(packed, at + 2 * width * half, width);
+                self.pairs(_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once), unit, half);
             }
+        }
+    }
+
+    /// Half of a unit: its even and its odd deltas.
+    #[inline(always)]
+    pub(super) unsafe fn pairs(&mut self, even: __m512i, odd: __m512i, unit: usize, half: usize) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            let odds = _mm512_add_epi64(sums(_mm512_add_epi64(even, odd)), self.carry);
+            self.carry = self.c.carry(odds);
+            self.sink.pairs(unit, half, _mm512_sub_epi64(odds, odd), odds, &self.c);
         }
     }
 

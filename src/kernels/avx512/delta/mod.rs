@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `int32`, `int64` | packed deltas to values |
 //! | `in_range` | packed deltas to verdicts on the values |
-//! | `compare`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
+//! | `compare`, `compare_wide`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
 //! | `sum` | packed deltas to their sum |
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
@@ -21,6 +21,7 @@ use std::arch::x86_64::*;
 
 mod compare;
 mod compare_decoded;
+mod compare_wide;
 mod in_range;
 mod int32;
 mod int64;
@@ -28,9 +29,10 @@ mod sum;
 
 use super::tables::{self, Bytes, NARROW, lanes, quad};
 use crate::kernels::Comparison;
-use crate::kernels::delta::{Blocks, Shells, Verdicts, feed_pairs, shells};
+use crate::kernels::delta::{Blocks, PairEngine, Shells, Verdicts, feed_pairs, shells};
 use compare::Compare;
 use compare_decoded::CompareDecoded32;
+use compare_wide::CompareWide;
 use in_range::{InRange32, InRange64};
 use int32::Int32;
 use int64::Int64;
@@ -44,7 +46,7 @@ pub(in crate::kernels) const I32: Shells<i32> = {
         InRange32,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
     );
-    shells.compare = compare_i32;
+    shells.compare = compare::<32>;
     shells
 };
 
@@ -56,29 +58,13 @@ pub(in crate::kernels) const I64: Shells<i64> = {
         InRange64,
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
     );
-    shells.compare = compare;
+    shells.compare = compare::<64>;
     shells
 };
 
+/// Compares two streams of `BITS`: as far as their differences are known to have 32 bits by these, and the rest otherwise.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-fn compare(
-    pages: [&[u8]; 2],
-    [left, right]: [&mut Blocks; 2],
-    last: &mut [i64; 2],
-    limits: (i64, i64),
-    units: usize,
-    op: Comparison,
-    verdicts: Verdicts<'_>,
-) -> usize {
-    // SAFETY: the features are those of the function.
-    let (done, verdicts) = unsafe { compare_differences(pages, [left, right], last, limits, (0, units), op, verdicts) };
-    verdicts.finish(done);
-    done
-}
-
-/// As far as differences of values are known to fit, and what cannot be compared by them by the values.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
-fn compare_i32(
+fn compare<const BITS: u32>(
     pages: [&[u8]; 2],
     [left, right]: [&mut Blocks; 2],
     last: &mut [i64; 2],
@@ -90,16 +76,12 @@ fn compare_i32(
     let mut done = 0;
     loop {
         let first = done;
-        // SAFETY: the features are those of the function.
-        unsafe {
-            (done, verdicts) = compare_differences(pages, [left, right], last, limits, (done, units), op, verdicts);
-            let mut engine = CompareDecoded32::new(*last, limits.0, op, done, verdicts);
-            done = feed_pairs(pages, [left, right], done, units, &mut engine);
-            let values;
-            (values, verdicts) = engine.finish();
-            // As they are ordered.
-            *last = values.map(|value| limits.0 + i64::from(value.wrapping_sub(limits.0 as i32).cast_unsigned()));
-        }
+        (done, verdicts) = compare_by::<Compare<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts);
+        (done, verdicts) = if BITS == 32 {
+            compare_by::<CompareDecoded32<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
+        } else {
+            compare_by::<CompareWide<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
+        };
         if done == first {
             verdicts.finish(done);
             return done;
@@ -107,9 +89,31 @@ fn compare_i32(
     }
 }
 
+/// Compares two streams.
+///
+/// # Safety of all functions
+/// The processor has the features.
+trait Comparer<'a>: PairEngine + Sized {
+    /// After `done` units. `last` are the values before the next ones, as they are ordered, and `limits` what values may be, no
+    /// more than 2^61; or the verdicts come back.
+    unsafe fn new(
+        last: [i64; 2],
+        limits: (i64, i64),
+        op: Comparison,
+        done: usize,
+        verdicts: Verdicts<'a>,
+    ) -> Result<Self, Verdicts<'a>>;
+
+    /// The values before the next ones, and the verdicts.
+    unsafe fn finish(self) -> ([i64; 2], Verdicts<'a>);
+}
+
 /// Compares units from the first of `units` to the second one at most, and returns where it stopped.
-#[inline(always)]
-unsafe fn compare_differences<'a>(
+///
+/// A function for each engine: together, they would not be kept in registers.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,bmi1,bmi2,lzcnt")]
+#[inline(never)]
+fn compare_by<'a, C: Comparer<'a>>(
     pages: [&[u8]; 2],
     blocks: [&mut Blocks; 2],
     last: &mut [i64; 2],
@@ -118,9 +122,9 @@ unsafe fn compare_differences<'a>(
     op: Comparison,
     verdicts: Verdicts<'a>,
 ) -> (usize, Verdicts<'a>) {
-    // SAFETY: the features are the caller's.
+    // SAFETY: the features are those of the function.
     unsafe {
-        let mut engine = match Compare::new(*last, limits, op, verdicts) {
+        let mut engine = match C::new(*last, limits, op, units.0, verdicts) {
             Ok(engine) => engine,
             Err(verdicts) => return (units.0, verdicts),
         };
@@ -146,6 +150,15 @@ unsafe fn load(packed: &[u8], at: usize) -> __m512i {
     debug_assert!(at + 64 <= packed.len());
     // SAFETY: the caller's.
     unsafe { _mm512_loadu_si512(packed.as_ptr().add(at).cast()) }
+}
+
+/// Fetches what is loaded from `at` on some units later: of two streams, more loads wait for the cache of the second level than a
+/// processor looks ahead.
+#[inline(always)]
+unsafe fn fetch(packed: &[u8], at: usize) {
+    const AHEAD: usize = 512;
+    // SAFETY: nothing is accessed.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(packed.as_ptr().wrapping_add(at + AHEAD).cast()) }
 }
 
 #[inline(always)]
@@ -306,43 +319,78 @@ unsafe fn widen_sums(sums: __m512i) -> __m512i {
     }
 }
 
-/// Of 32 values the even and the odd ones: from the four bytes in which each begins, and if they are `STRADDLING` those after
-/// them; `upper` masks the last 32 bytes, and is opaque.
+/// Of 32 values up to 25 bits the even and the odd ones: from the four bytes in which each begins; `upper` masks the last 32
+/// bytes, and is opaque.
 ///
 /// # Safety
-/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 32, and at most 25 unless `STRADDLING`.
+/// 64 bytes from `at + 2 * width` on lie in `packed`; `width` is at most 25.
 #[inline(always)]
-unsafe fn unpack_evens_and_odds<const STRADDLING: bool>(
-    packed: &[u8],
-    at: usize,
-    width: usize,
-    upper: __mmask64,
-) -> (__m512i, __m512i) {
+unsafe fn unpack_evens_and_odds(packed: &[u8], at: usize, width: usize, upper: __mmask64) -> (__m512i, __m512i) {
     // SAFETY: the caller's.
     unsafe {
         let table = NARROW.get_unchecked(width);
         let (first, second) = (load(packed, at), load(packed, at + 2 * width));
         // In place, since closures are not always inlined.
-        macro_rules! permute {
-            ($lanes:expr) => {{
-                let lanes = constant($lanes);
-                _mm512_mask_permutexvar_epi8(_mm512_permutexvar_epi8(lanes, first), upper, lanes, second)
-            }};
-        }
         macro_rules! unpack {
-            ($low:expr, $high:expr, $shifts:expr) => {{
-                let values = if STRADDLING {
-                    _mm512_shrdv_epi32(permute!($low), permute!($high), constant($shifts))
-                } else {
-                    _mm512_srlv_epi32(permute!($low), constant($shifts))
-                };
-                _mm512_and_si512(values, constant(&table.mask))
+            ($lanes:expr, $shifts:expr) => {{
+                let lanes = constant($lanes);
+                let values = _mm512_permutexvar_epi8(lanes, first);
+                let values = _mm512_mask_permutexvar_epi8(values, upper, lanes, second);
+                _mm512_and_si512(_mm512_srlv_epi32(values, constant($shifts)), constant(&table.mask))
             }};
         }
-        (
-            unpack!(&table.even, &table.even_high, &table.even_shifts),
-            unpack!(&table.odd, &table.odd_high, &table.odd_shifts),
-        )
+        (unpack!(&table.even, &table.even_shifts), unpack!(&table.odd, &table.odd_shifts))
+    }
+}
+
+/// Of 32 values the even and the odd ones: from the two words that each lies in.
+///
+/// # Safety
+/// 64 bytes from `at + 4 * width` on lie in `packed`; `width` is at most 32.
+#[inline(always)]
+unsafe fn unpack_words(packed: &[u8], at: usize, width: usize) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = tables::WORDS.get_unchecked(width);
+        let (first, second) = (load(packed, at), load(packed, at + table.second));
+        macro_rules! unpack {
+            ($words:expr) => {{
+                let [low, high, shifts] = $words;
+                let low = _mm512_permutex2var_epi32(first, constant(low), second);
+                let high = _mm512_permutex2var_epi32(first, constant(high), second);
+                _mm512_and_si512(_mm512_shrdv_epi32(low, high, constant(shifts)), constant(&table.mask))
+            }};
+        }
+        (unpack!(&table.even), unpack!(&table.odd))
+    }
+}
+
+/// Takes even and odd lanes apart.
+#[derive(Clone, Copy)]
+struct Deal {
+    evens: __m512i,
+    odds: __m512i,
+}
+
+impl Deal {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                evens: constant(opaque(&const { lanes!(u32, |i| 2 * i) })),
+                odds: constant(opaque(&const { lanes!(u32, |i| 2 * i + 1) })),
+            }
+        }
+    }
+
+    /// The even and the odd ones of 32 values.
+    #[inline(always)]
+    unsafe fn deal(&self, [first, second]: [__m512i; 2]) -> (__m512i, __m512i) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            (_mm512_permutex2var_epi32(first, self.evens, second), _mm512_permutex2var_epi32(first, self.odds, second))
+        }
     }
 }
 
@@ -364,6 +412,34 @@ unsafe fn unpack_16<const STRADDLING: bool>(packed: &[u8], at: usize, width: usi
             _mm512_srlv_epi32(low, shifts)
         };
         _mm512_and_si512(values, constant(&table.mask))
+    }
+}
+
+/// As [`unpack_16`], twice.
+///
+/// # Safety
+/// 64 bytes from `at + 2 * width` on lie in `packed`; as above.
+#[inline(always)]
+unsafe fn unpack_32<const STRADDLING: bool>(packed: &[u8], at: usize, width: usize) -> [__m512i; 2] {
+    // SAFETY: the caller's.
+    unsafe { [unpack_16::<STRADDLING>(packed, at, width), unpack_16::<STRADDLING>(packed, at + 2 * width, width)] }
+}
+
+/// Of 16 values up to 32 bits the even and the odd ones, in lanes of 64 bits.
+///
+/// # Safety
+/// 64 bytes from `at` on lie in `packed`; `width` is at most 32.
+#[inline(always)]
+unsafe fn unpack_wide_pairs(packed: &[u8], at: usize, width: usize) -> (__m512i, __m512i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let table = tables::WIDE.get_unchecked(width);
+        let (mask, bytes) = (constant(&table.mask), load(packed, at));
+        let even = _mm512_permutexvar_epi8(constant(&table.even), bytes);
+        let odd = _mm512_permutexvar_epi8(constant(&table.odd), bytes);
+        let even = _mm512_srlv_epi64(even, constant(&table.even_shifts));
+        let odd = _mm512_srlv_epi64(odd, constant(&table.odd_shifts));
+        (_mm512_and_si512(even, mask), _mm512_and_si512(odd, mask))
     }
 }
 
