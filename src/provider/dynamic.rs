@@ -21,6 +21,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
+use super::metrics::FileMetrics;
 use super::residual::ExprResidual;
 use super::simplify::simplify;
 use super::statistics::{integer_bounds, trusted, verdict};
@@ -43,6 +44,7 @@ pub(super) struct DynamicFilters {
     /// Whether row groups are compared with their statistics.
     use_statistics: bool,
     row_groups_pruned: Count,
+    conditions_tabulated: Count,
     current: Option<Current>,
     version: u64,
 }
@@ -60,25 +62,25 @@ struct Current {
 }
 
 impl Current {
-    /// Makes sets of the opaque conditions that are due; whether there were any.
-    fn tabulate(&mut self) -> bool {
-        let mut any = false;
+    /// Makes sets of the opaque conditions that are due; how many.
+    fn tabulate(&mut self) -> usize {
+        let mut tabulated = 0;
         let (due, opaque): (Vec<_>, Vec<_>) = std::mem::take(&mut self.opaque).into_iter().partition(Opaque::is_due);
         self.opaque = opaque;
         for mut opaque in due {
             match opaque.tabulation.take().map(|tabulation| tabulation.tabulate(&opaque.residual)) {
                 Some(Ok(predicate)) => {
                     self.predicates.push(predicate);
-                    any = true;
+                    tabulated += 1;
                 }
                 // A value that no row has may be an error.
                 _ => self.opaque.push(opaque),
             }
         }
-        if any {
+        if tabulated > 0 {
             self.predicates = merge(std::mem::take(&mut self.predicates));
         }
-        any
+        tabulated
     }
 }
 
@@ -104,7 +106,7 @@ impl DynamicFilters {
         metadata: Arc<ParquetMetaData>,
         file_pruner: Option<FilePruner>,
         use_statistics: bool,
-        row_groups_pruned: Count,
+        metrics: &FileMetrics,
     ) -> Option<Self> {
         if filters.is_empty() {
             return None;
@@ -119,7 +121,8 @@ impl DynamicFilters {
             metadata,
             file_pruner,
             use_statistics,
-            row_groups_pruned,
+            row_groups_pruned: metrics.parquet.row_groups_pruned_dynamic_filter.clone(),
+            conditions_tabulated: metrics.conditions_tabulated.clone(),
             current: None,
             version: 0,
         })
@@ -139,7 +142,9 @@ impl DynamicFilters {
         let changed = self.tracking.watcher().is_some_and(|tracker| tracker.changed());
         let current = match self.current.take() {
             Some(mut current) if !changed => {
-                if current.tabulate() {
+                let tabulated = current.tabulate();
+                if tabulated > 0 {
+                    self.conditions_tabulated.add(tabulated);
                     self.version += 1;
                 }
                 current

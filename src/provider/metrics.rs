@@ -16,6 +16,8 @@ pub(super) struct FileMetrics {
     pub(super) elapsed_compute: Time,
     /// Predicates that could not be made into pruning predicates.
     pub(super) predicate_creation_errors: Count,
+    /// Conditions without a translation that were made sets of values.
+    pub(super) conditions_tabulated: Count,
     /// Time in which the scan waited for bytes.
     fetch_time: Time,
     counters: Arc<Counters>,
@@ -61,6 +63,9 @@ impl FileMetrics {
             parquet,
             elapsed_compute: MetricBuilder::new(metrics).elapsed_compute(partition),
             predicate_creation_errors: MetricBuilder::new(metrics).global_counter("num_predicate_creation_errors"),
+            conditions_tabulated: MetricBuilder::new(metrics)
+                .with_type(MetricType::Dev)
+                .counter("conditions_tabulated", partition),
             fetch_time: MetricBuilder::new(metrics).with_type(MetricType::Dev).subset_time("fetch_time", partition),
             counters,
             reported,

@@ -164,7 +164,7 @@ impl MiniblockOpener {
             Arc::clone(metadata.metadata()),
             file_pruner.filter(FilePruner::is_watching),
             self.prune.statistics,
-            parquet.row_groups_pruned_dynamic_filter.clone(),
+            &metrics,
         );
         let scan = Scan {
             file: location,

@@ -30,6 +30,8 @@ pub(super) struct Tabulation {
     low: i64,
     /// How many values from `low` on.
     values: usize,
+    /// Whether there may be NULLs.
+    optional: bool,
 }
 
 impl Tabulation {
@@ -43,7 +45,8 @@ impl Tabulation {
         let &[column] = residual.columns() else { return None };
         let domain = columns.domains.get(column).copied().flatten()?;
         let Domain::Int { width, .. } = domain else { return None };
-        let data_type = columns.schema.field(column).data_type().clone();
+        let field = columns.schema.field(column);
+        let (data_type, optional) = (field.data_type().clone(), field.is_nullable());
         // Few values have no need of it, and their keys may not have room.
         if matches!(data_type, DataType::Dictionary(..)) {
             return None;
@@ -51,7 +54,8 @@ impl Tabulation {
         let range = range(column, domain)?;
         let span = range.end().checked_sub(*range.start())?.cast_unsigned();
         let values = span.checked_add(1).filter(|_| span < MOST_VALUES)?;
-        Some(Self { column, data_type, width, low: *range.start(), values: usize::try_from(values).ok()? })
+        let values = usize::try_from(values).ok()?;
+        Some(Self { column, data_type, width, low: *range.start(), values, optional })
     }
 
     /// How many values are asked.
@@ -74,8 +78,11 @@ impl Tabulation {
                 values.into_iter().zip(mask.values()).filter_map(|(value, is_in)| is_in.then_some(value)),
             );
         }
-        let null = residual.evaluate(&residual.batch(vec![new_null_array(&self.data_type, 1)])?)?;
-        let matches = Matches { values: ValueSet::Ints(set), nulls: null.value(0) };
+        let nulls = self.optional && {
+            let null = residual.batch(vec![new_null_array(&self.data_type, 1)])?;
+            residual.evaluate(&null)?.value(0)
+        };
+        let matches = Matches { values: ValueSet::Ints(set), nulls };
         Ok(Predicate::Column { column: self.column, matches })
     }
 }
