@@ -11,7 +11,7 @@ use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType, i256};
 
 use super::Integers;
-use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::buffer::{BitBuffer, Buffer, ByteBuffer, room_after};
 use super::decimal::{fixed_decimals, var_decimals};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};
@@ -62,7 +62,7 @@ const DAY: i64 = 86_400_000;
 impl FinishRows for Vec<i32> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
         let values = std::mem::take(self);
-        self.reserve(values.len());
+        self.reserve_exact(room_after(values.len()));
         // The low bits: what INT(8) and INT(16) may lawfully hold fits.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
         Ok(match output {
@@ -97,7 +97,7 @@ impl FinishRows for Vec<i32> {
 impl FinishRows for Vec<i64> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
         let values = std::mem::take(self);
-        self.reserve(values.len());
+        self.reserve_exact(room_after(values.len()));
         Ok(match output {
             DataType::Decimal128(precision, scale) => Arc::new(
                 (converted(&values, nulls, i128::from) as Decimal128Array)

@@ -5,6 +5,16 @@ use arrow::buffer::Buffer as ArrowBuffer;
 use crate::encoding::byte_array::{MAX_DATA, ViewBuffer, view_bytes, view_len};
 use crate::error::Result;
 use crate::kernels::{self, Value, kernels};
+use crate::predicate::WINDOW_ROWS;
+
+/// Values to make room for after a batch of `rows`: batches are alike but for a window, and a window more is written before
+/// what is not selected of it is cut off. Without that room each batch would be moved into memory of twice its size.
+pub(crate) fn room_after(rows: usize) -> usize {
+    rows + 2 * rows.min(WINDOW_ROWS)
+}
+
+/// Selected values up to which each is moved by itself.
+const FEW: usize = 32;
 
 /// A growing run of values of one physical type.
 pub(crate) trait Buffer: Send {
@@ -53,6 +63,10 @@ impl<T: Value> Buffer for Vec<T> {
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
         if count == source.len() {
             self.extend_from_slice(source);
+            return Ok(());
+        }
+        if count <= FEW {
+            self.extend(ones(words).map(|position| source[position]));
             return Ok(());
         }
         let start = self.len();
@@ -282,7 +296,7 @@ impl ByteBuffer {
         let views = std::mem::take(&mut self.values.views);
         let rows = views.len();
         self.clear();
-        self.values.views.reserve(rows);
+        self.values.views.reserve_exact(room_after(rows));
         self.values.data.reserve(capacity);
         (views, buffers)
     }

@@ -149,6 +149,22 @@ where
         kernels().gather_bits(entries, &self.window.indices, words);
     }
 
+    /// Keeps of `selection` the rows of the window whose values `words` has, and those that are NULL if `nulls`.
+    fn narrow(&self, selection: &mut Selection, words: &Words, nulls: bool) {
+        match self.window.validity() {
+            None => selection.narrow(words),
+            Some(validity) => {
+                let mut rows: Words = [0; _];
+                kernels().pdep_words(words, validity, &mut rows);
+                if nulls {
+                    // Bits beyond the window stay clear in the selection.
+                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
+                }
+                selection.narrow(&rows);
+            }
+        }
+    }
+
     fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
         let window = &self.window;
         let count = selection.count();
@@ -187,11 +203,14 @@ where
             self.cursor.skip(selection.len());
             return Ok(());
         };
-        let (from, to) = (first, last + 1);
-        self.cursor.skip(from);
-        if selection.count() == to - from {
-            self.cursor.read_rows(to - from, &mut self.rows)?;
+        let to = last + 1;
+        if selection.count() == to - first {
+            self.cursor.skip(first);
+            self.cursor.read_rows(to - first, &mut self.rows)?;
         } else {
+            // Whole words of the selection need no shifts, and the values before the first are in its unit as a rule.
+            let from = first / 64 * 64;
+            self.cursor.skip(from);
             self.cursor.read_window(to - from, true, &mut self.window)?;
             self.append_window_inner(&selection.slice(from, to))?;
         }
@@ -301,10 +320,10 @@ where
             && self.reads_values
         {
             let mut words: Words = [0; _];
-            let (rows, used) = (selection.len(), selection.len().div_ceil(64));
-            let read = self.cursor.read_matches(rows, &condition.matcher, &mut self.window, &mut words[..used]);
+            let nulls = condition.nulls;
+            let read = self.cursor.read_matches(selection.len(), &condition.matcher, &mut self.window, &mut words);
             if read.map_err(|error| self.named(error))? {
-                selection.narrow(&words);
+                self.narrow(selection, &words, nulls);
                 return Ok(());
             }
         }
@@ -324,18 +343,7 @@ where
         {
             kernels::fill_bits(&mut words, 0, values, true);
         }
-        match self.window.validity() {
-            None => selection.narrow(&words),
-            Some(validity) => {
-                let mut rows: Words = [0; _];
-                kernels().pdep_words(&words, validity, &mut rows);
-                if nulls {
-                    // Bits beyond the window stay clear in the selection.
-                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
-                }
-                selection.narrow(&rows);
-            }
-        }
+        self.narrow(selection, &words, nulls);
     }
 
     fn prepare_integers(&mut self) -> Result<()> {

@@ -39,17 +39,19 @@ pub(crate) trait Encodings: Send {
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 
-    /// Tests the next `count` values as [`Matcher::select`] does, and lets them go; None, and nothing is done, where that is no
-    /// quicker than to read them first.
-    fn read_matches(
-        &mut self,
-        page: &[u8],
-        count: usize,
-        matcher: &Self::Matcher,
-        words: &mut [u64],
-    ) -> Option<Result<()>> {
+    /// Whether [`Encodings::read_matches`] is quicker than to read the values first.
+    fn can_match(&self, matcher: &Self::Matcher) -> bool {
+        let _ = matcher;
+        false
+    }
+
+    /// Tests the next `count` values as [`Matcher::select`] does, and lets them go.
+    ///
+    /// # Errors
+    /// As [`Encodings::read`], and where [`Encodings::can_match`] says no.
+    fn read_matches(&mut self, page: &[u8], count: usize, matcher: &Self::Matcher, words: &mut [u64]) -> Result<()> {
         let _ = (page, count, matcher, words);
-        None
+        Err(Error::unsupported("a test of values that are not read"))
     }
 
     /// Bounds of the next `count` values by what the page says of them; None if it says nothing.
@@ -180,15 +182,20 @@ impl<E: Encodings> Values<E> {
         }
     }
 
-    /// Tests the next `count` values and lets them go; None, and nothing is done, where that is no quicker than to read them.
+    /// Whether the next values can be tested by [`Values::read_matches`], which is quicker than to read them.
+    pub(crate) fn can_match(&self, matcher: &E::Matcher) -> bool {
+        !self.coded && !self.is_empty && self.encodings.can_match(matcher)
+    }
+
+    /// Tests the next `count` values and lets them go.
     pub(crate) fn read_matches(
         &mut self,
         page: &[u8],
         count: usize,
         matcher: &E::Matcher,
         words: &mut [u64],
-    ) -> Option<Result<()>> {
-        if self.coded || self.is_empty { None } else { self.encodings.read_matches(page, count, matcher, words) }
+    ) -> Result<()> {
+        self.encodings.read_matches(page, count, matcher, words)
     }
 
     /// Bounds of the next `count` values, as far as the page says something of them.
@@ -298,15 +305,15 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         }
     }
 
-    fn read_matches(
-        &mut self,
-        page: &[u8],
-        count: usize,
-        matcher: &IntMatcher<T>,
-        words: &mut [u64],
-    ) -> Option<Result<()>> {
-        let &(low, high) = matcher.as_range().filter(|_| self.encoding == Encoding::DeltaBinaryPacked)?;
-        Some(self.delta.read_in_range(page, count, low, high, words))
+    fn can_match(&self, matcher: &IntMatcher<T>) -> bool {
+        self.encoding == Encoding::DeltaBinaryPacked && matcher.as_range().is_some()
+    }
+
+    fn read_matches(&mut self, page: &[u8], count: usize, matcher: &IntMatcher<T>, words: &mut [u64]) -> Result<()> {
+        match matcher.as_range() {
+            Some(&(low, high)) => self.delta.read_in_range(page, count, low, high, words),
+            None => Err(Error::unsupported("a test of values that are not read")),
+        }
     }
 
     fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {

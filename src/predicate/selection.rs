@@ -75,6 +75,10 @@ impl Selection {
     /// The rows from `from` to `to` (excluded) as a window of their own.
     pub fn slice(&self, from: usize, to: usize) -> Self {
         let mut part = Self::all(to - from);
+        if from.is_multiple_of(64) {
+            part.narrow(&self.words[from / 64..]);
+            return part;
+        }
         for (i, word) in part.words.iter_mut().enumerate() {
             let bit = from + i * 64;
             let (index, shift) = (bit / 64, bit % 64);
@@ -120,7 +124,19 @@ mod tests {
         }
         let mut odd = Selection::all(1000);
         odd.narrow(&[0xaaaa_aaaa_aaaa_aaaa; 16]);
-        for (from, to) in [(0, 1000), (1, 1000), (63, 64), (64, 129), (333, 999), (5, 5)] {
+        for (from, to) in [
+            (0, 1000),
+            (0, 77),
+            (64, 1000),
+            (192, 200),
+            (960, 1000),
+            (1000, 1000),
+            (1, 1000),
+            (63, 64),
+            (64, 129),
+            (333, 999),
+            (5, 5),
+        ] {
             let part = odd.slice(from, to);
             assert_eq!(part.len(), to - from);
             assert_eq!(part.count(), (from..to).filter(|row| row % 2 == 1).count());
