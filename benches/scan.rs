@@ -54,6 +54,7 @@ mod random;
 mod ratio;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
@@ -69,7 +70,7 @@ type Error = Box<dyn std::error::Error>;
 struct Options {
     /// Run the cases alone whose names have this in them
     filter: Option<String>,
-    /// 7 rounds instead of 21
+    /// 7 rounds a case, and at least 0.3 seconds, instead of 21 rounds and 0.8 seconds
     #[arg(long)]
     quick: bool,
     /// So many rounds
@@ -187,11 +188,15 @@ async fn measure(query: &Query<'_>, options: &Options, case: &Case) -> Result<Ve
     let rows = expected.map_or(0, |received| received.rows);
     let rounds = options.rounds.unwrap_or(if options.quick { 7 } else { 21 });
     let mut times = vec![Vec::new(); contenders.len()];
-    for round in 0..rounds {
+    // Short scans meet more noise.
+    let (start, least) = (Instant::now(), Duration::from_millis(40) * rounds as u32);
+    let mut round = 0;
+    while round < rounds || options.rounds.is_none() && start.elapsed() < least {
         for turn in 0..contenders.len() {
             let index = (round + turn) % contenders.len();
             times[index].push(contenders[index].time(rows).await?);
         }
+        round += 1;
     }
     let spreads: Vec<String> = contenders
         .iter()
