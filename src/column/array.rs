@@ -11,7 +11,7 @@ use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType, i256};
 
 use super::Integers;
-use super::buffer::{BitBuffer, Buffer, ByteBuffer, room_after};
+use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::decimal::{fixed_decimals, var_decimals};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};
@@ -59,10 +59,9 @@ fn converted<P: ArrowPrimitiveType, T: Copy>(
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-impl FinishRows for Vec<i32> {
+impl FinishRows for Numbers<i32> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
-        let values = std::mem::take(self);
-        self.reserve_exact(room_after(values.len()));
+        let values = self.take();
         // The low bits: what INT(8) and INT(16) may lawfully hold fits.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
         Ok(match output {
@@ -94,10 +93,9 @@ impl FinishRows for Vec<i32> {
     }
 }
 
-impl FinishRows for Vec<i64> {
+impl FinishRows for Numbers<i64> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
-        let values = std::mem::take(self);
-        self.reserve_exact(room_after(values.len()));
+        let values = self.take();
         Ok(match output {
             DataType::Decimal128(precision, scale) => Arc::new(
                 (converted(&values, nulls, i128::from) as Decimal128Array)

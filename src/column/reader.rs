@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
-use super::buffer::{BitBuffer, Buffer};
+use super::buffer::{BitBuffer, Buffer, Numbers};
 use super::cursor::Cursor;
 use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
@@ -98,7 +98,7 @@ struct Reader<E: Encodings> {
     /// The window with a place for each row.
     spread: E::Buffer,
     dense: E::Buffer,
-    indices: Vec<u32>,
+    indices: Numbers<u32>,
 }
 
 type Words = [u64; WINDOW_ROWS / 64];
@@ -123,7 +123,7 @@ where
             rows: Rows::new(rows),
             spread,
             dense,
-            indices: Vec::new(),
+            indices: Numbers::default(),
         }
     }
 
@@ -203,14 +203,12 @@ where
             self.cursor.skip(selection.len());
             return Ok(());
         };
-        let to = last + 1;
-        if selection.count() == to - first {
-            self.cursor.skip(first);
-            self.cursor.read_rows(to - first, &mut self.rows)?;
+        // No row before the first is read, for its page may not be there.
+        let (from, to) = (first, last + 1);
+        self.cursor.skip(from);
+        if selection.count() == to - from {
+            self.cursor.read_rows(to - from, &mut self.rows)?;
         } else {
-            // Whole words of the selection need no shifts, and the values before the first are in its unit as a rule.
-            let from = first / 64 * 64;
-            self.cursor.skip(from);
             self.cursor.read_window(to - from, true, &mut self.window)?;
             self.append_window_inner(&selection.slice(from, to))?;
         }

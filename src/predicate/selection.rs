@@ -75,16 +75,12 @@ impl Selection {
     /// The rows from `from` to `to` (excluded) as a window of their own.
     pub fn slice(&self, from: usize, to: usize) -> Self {
         let mut part = Self::all(to - from);
-        if from.is_multiple_of(64) {
-            part.narrow(&self.words[from / 64..]);
-            return part;
-        }
-        for (i, word) in part.words.iter_mut().enumerate() {
-            let bit = from + i * 64;
-            let (index, shift) = (bit / 64, bit % 64);
-            let low = self.words.get(index).map_or(0, |word| word >> shift);
-            let high = if shift == 0 { 0 } else { self.words.get(index + 1).map_or(0, |word| word << (64 - shift)) };
-            *word &= low | high;
+        let (source, shift) = (&self.words[from / 64..], from % 64);
+        let used = part.len.div_ceil(64);
+        for (index, word) in part.words[..used].iter_mut().enumerate() {
+            // In two steps, as a shift by 64 is none.
+            let high = source.get(index + 1).map_or(0, |word| word << 1 << (63 - shift));
+            *word &= source[index] >> shift | high;
         }
         part
     }
