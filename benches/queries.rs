@@ -137,7 +137,7 @@ async fn run(options: &Options) -> Result<()> {
             ratios.extend(ratio);
         }
     }
-    let means = ratios.iter().filter_map(|ratios| Bootstrap::geometric_mean(ratios));
+    let means = ratios.iter().filter_map(Bootstrap::geometric_mean);
     println!("query geometric-mean {}", means.map(|mean| with_bounds(&mean)).collect::<Vec<_>>().join(" "));
     Ok(())
 }

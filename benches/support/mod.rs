@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
 
+pub(crate) use random::random;
+
+mod random;
+
 /// The name of the crate that we compare ourselves with.
 pub(crate) const PEER: &str = "peer";
 
@@ -213,12 +217,4 @@ impl<T> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.values[self.start..][..self.len]
     }
-}
-
-/// Splitmix64, so that runs repeat.
-pub(crate) fn random(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

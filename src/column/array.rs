@@ -11,12 +11,12 @@ use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType, i256};
 
 use super::Integers;
-use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::decimal::{fixed_decimals, var_decimals};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};
 use crate::error::{Error, Result};
-use crate::kernels::Lane;
+use crate::kernels::{Lane, Value};
 
 /// Buffers that can become Arrow arrays.
 pub(crate) trait FinishRows: Buffer {
@@ -65,17 +65,20 @@ const DAY: i64 = 86_400_000;
 /// # Errors
 /// If the physical type does not become `output`.
 pub(crate) fn integer_array(values: &[i64], width: u32, output: &DataType) -> Result<ArrayRef> {
-    if width == 32 {
-        let mut narrow: Vec<i32> = values.iter().map(|&value| Lane::wrap(value)).collect();
-        return narrow.finish(None, output);
+    fn numbers<T: Lane + Value>(values: &[i64]) -> Numbers<T> {
+        let mut numbers = Numbers::default();
+        numbers.grow(values.len()).iter_mut().zip(values).for_each(|(to, from)| *to = T::wrap(*from));
+        numbers
     }
-    values.to_vec().finish(None, output)
+    match width {
+        32 => numbers::<i32>(values).finish(None, output),
+        _ => numbers::<i64>(values).finish(None, output),
+    }
 }
 
-impl FinishRows for Vec<i32> {
+impl FinishRows for Numbers<i32> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
-        let values = std::mem::take(self);
-        self.reserve(values.len());
+        let values = self.take();
         // The low bits: what INT(8) and INT(16) may lawfully hold fits.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
         Ok(match output {
@@ -107,10 +110,9 @@ impl FinishRows for Vec<i32> {
     }
 }
 
-impl FinishRows for Vec<i64> {
+impl FinishRows for Numbers<i64> {
     fn finish(&mut self, nulls: Option<NullBuffer>, output: &DataType) -> Result<ArrayRef> {
-        let values = std::mem::take(self);
-        self.reserve(values.len());
+        let values = self.take();
         Ok(match output {
             DataType::Decimal128(precision, scale) => Arc::new(
                 (converted(&values, nulls, i128::from) as Decimal128Array)

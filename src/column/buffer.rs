@@ -1,10 +1,22 @@
 //! Dense values of one physical type, and how survivors move from one buffer to another.
 
+use std::ops::Deref;
+
 use arrow::buffer::Buffer as ArrowBuffer;
 
 use crate::encoding::byte_array::{MAX_DATA, ViewBuffer, view_bytes, view_len};
 use crate::error::Result;
 use crate::kernels::{self, Value, kernels};
+use crate::predicate::WINDOW_ROWS;
+
+/// Values to make room for after a batch of `rows`: batches are alike but for a window, and a window more is written before
+/// what is not selected of it is cut off. Without that room each batch would be moved into memory of twice its size.
+pub(crate) fn room_after(rows: usize) -> usize {
+    rows + 2 * rows.min(WINDOW_ROWS)
+}
+
+/// Selected values up to which each is moved by itself.
+const FEW: usize = 32;
 
 /// A growing run of values of one physical type.
 pub(crate) trait Buffer: Send {
@@ -37,36 +49,72 @@ pub(crate) trait Buffer: Send {
     }
 }
 
-impl<T: Value> Buffer for Vec<T> {
+/// Numbers, or the bits of them. The memory behind them stays as it was: a window that is filled again and again is not
+/// zeroed each time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Numbers<T> {
+    /// The numbers, and what was written behind them some time.
+    memory: Vec<T>,
+    len: usize,
+}
+
+impl<T: Value> Numbers<T> {
+    /// Room for `count` more, which are anything before they are written.
+    pub(crate) fn grow(&mut self, count: usize) -> &mut [T] {
+        let start = self.len;
+        self.len += count;
+        if let more @ 1.. = self.len.saturating_sub(self.memory.len()) {
+            self.memory.reserve(more);
+            self.memory.resize(self.memory.capacity(), T::default());
+        }
+        &mut self.memory[start..self.len]
+    }
+
+    /// Takes them, and makes room for as many.
+    pub(crate) fn take(&mut self) -> Vec<T> {
+        let mut numbers = std::mem::take(&mut self.memory);
+        numbers.truncate(std::mem::take(&mut self.len));
+        self.memory.reserve_exact(room_after(numbers.len()));
+        numbers
+    }
+}
+
+impl<T> Deref for Numbers<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.memory[..self.len]
+    }
+}
+
+impl<T: Value> Buffer for Numbers<T> {
     fn len(&self) -> usize {
-        self.len()
+        self.len
     }
 
     fn clear(&mut self) {
-        self.clear();
+        self.len = 0;
     }
 
     fn memory(&self) -> usize {
-        self.capacity() * size_of::<T>()
+        self.memory.capacity() * size_of::<T>()
     }
 
     fn append_selected(&mut self, source: &Self, words: &[u64], count: usize) -> Result<()> {
-        if count == source.len() {
-            self.extend_from_slice(source);
-            return Ok(());
+        if count == source.len {
+            self.grow(count).copy_from_slice(source);
+        } else if count <= FEW {
+            self.grow(count).iter_mut().zip(ones(words)).for_each(|(slot, position)| *slot = source[position]);
+        } else {
+            // The kernel may write whole vectors: it gets room for all values, and what it did not fill is cut off.
+            let written = T::compact(kernels(), source, words, self.grow(source.len));
+            self.len -= source.len - written;
         }
-        let start = self.len();
-        // The kernel may write whole vectors: it gets room for all values, and what it did not fill is cut off.
-        self.resize(start + source.len(), T::default());
-        let written = T::compact(kernels(), source, words, &mut self[start..]);
-        self.truncate(start + written);
         Ok(())
     }
 
     fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()> {
-        let start = self.len();
-        self.resize(start + rows, T::default());
-        T::expand(kernels(), source, words, rows, &mut self[start..]);
+        T::expand(kernels(), source, words, rows, self.grow(rows));
         Ok(())
     }
 }
@@ -282,7 +330,7 @@ impl ByteBuffer {
         let views = std::mem::take(&mut self.values.views);
         let rows = views.len();
         self.clear();
-        self.values.views.reserve(rows);
+        self.values.views.reserve_exact(room_after(rows));
         self.values.data.reserve(capacity);
         (views, buffers)
     }

@@ -196,18 +196,19 @@ impl<E: Encodings> Cursor<E> {
         window: &mut Window<E::Buffer>,
         words: &mut [u64],
     ) -> Result<bool> {
-        if self.settle(rows)? < rows || self.optional && !self.page.is_all_valid() {
+        if self.settle(rows)? < rows || !self.values.can_match(matcher) {
             return Ok(false);
         }
-        self.settle_values().map_err(|error| self.at_page(error))?;
-        let miniblocks = self.values.miniblocks(rows);
-        let Some(result) = self.values.read_matches(self.page.values(), rows, matcher, words) else {
-            return Ok(false);
-        };
-        result.map_err(|error| self.at_page(error))?;
-        self.counts.unpacked += miniblocks;
         window.clear();
         window.rows = rows;
+        let set = self.read_levels_into(rows, &mut window.validity)?;
+        window.nulls = rows - set;
+        if set > 0 {
+            self.settle_values().map_err(|error| self.at_page(error))?;
+            self.counts.unpacked += self.values.miniblocks(set);
+            let read = self.values.read_matches(self.page.values(), set, matcher, &mut words[..set.div_ceil(64)]);
+            read.map_err(|error| self.at_page(error))?;
+        }
         self.left -= rows;
         Ok(true)
     }

@@ -1,6 +1,6 @@
 //! Sets of values made ready to test windows.
 
-use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::make_inline_view;
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl<T> IntMatcher<T> {
     }
 }
 
-impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
+impl<T: Lane + Value> Matcher<Numbers<T>> for IntMatcher<T> {
     fn new(set: &ValueSet) -> Result<Self> {
         let set = match set {
             ValueSet::None => return Ok(Self::Ranges { ranges: Vec::new(), inverted: false }),
@@ -132,7 +132,7 @@ impl<T: Lane + Value> Matcher<Vec<T>> for IntMatcher<T> {
         matches!(self, Self::All)
     }
 
-    fn select(&self, values: &Vec<T>, words: &mut [u64]) {
+    fn select(&self, values: &Numbers<T>, words: &mut [u64]) {
         match self {
             Self::All => {
                 words.fill(0);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
-use super::buffer::{BitBuffer, Buffer};
+use super::buffer::{BitBuffer, Buffer, Numbers};
 use super::cursor::Cursor;
 use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
@@ -98,7 +98,7 @@ struct Reader<E: Encodings> {
     /// The window with a place for each row.
     spread: E::Buffer,
     dense: E::Buffer,
-    indices: Vec<u32>,
+    indices: Numbers<u32>,
 }
 
 type Words = [u64; WINDOW_ROWS / 64];
@@ -123,7 +123,7 @@ where
             rows: Rows::new(rows),
             spread,
             dense,
-            indices: Vec::new(),
+            indices: Numbers::default(),
         }
     }
 
@@ -147,6 +147,22 @@ where
             verdicts
         });
         kernels().gather_bits(entries, &self.window.indices, words);
+    }
+
+    /// Keeps of `selection` the rows of the window whose values `words` has, and those that are NULL if `nulls`.
+    fn narrow(&self, selection: &mut Selection, words: &Words, nulls: bool) {
+        match self.window.validity() {
+            None => selection.narrow(words),
+            Some(validity) => {
+                let mut rows: Words = [0; _];
+                kernels().pdep_words(words, validity, &mut rows);
+                if nulls {
+                    // Bits beyond the window stay clear in the selection.
+                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
+                }
+                selection.narrow(&rows);
+            }
+        }
     }
 
     fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
@@ -187,6 +203,7 @@ where
             self.cursor.skip(selection.len());
             return Ok(());
         };
+        // No row before the first is read, for its page may not be there.
         let (from, to) = (first, last + 1);
         self.cursor.skip(from);
         if selection.count() == to - from {
@@ -301,10 +318,10 @@ where
             && self.reads_values
         {
             let mut words: Words = [0; _];
-            let (rows, used) = (selection.len(), selection.len().div_ceil(64));
-            let read = self.cursor.read_matches(rows, &condition.matcher, &mut self.window, &mut words[..used]);
+            let nulls = condition.nulls;
+            let read = self.cursor.read_matches(selection.len(), &condition.matcher, &mut self.window, &mut words);
             if read.map_err(|error| self.named(error))? {
-                selection.narrow(&words);
+                self.narrow(selection, &words, nulls);
                 return Ok(());
             }
         }
@@ -324,18 +341,7 @@ where
         {
             kernels::fill_bits(&mut words, 0, values, true);
         }
-        match self.window.validity() {
-            None => selection.narrow(&words),
-            Some(validity) => {
-                let mut rows: Words = [0; _];
-                kernels().pdep_words(&words, validity, &mut rows);
-                if nulls {
-                    // Bits beyond the window stay clear in the selection.
-                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
-                }
-                selection.narrow(&rows);
-            }
-        }
+        self.narrow(selection, &words, nulls);
     }
 
     fn prepare_integers(&mut self) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::buffer::{BitBuffer, Buffer, ByteBuffer};
+use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
 use crate::encoding::boolean::{PlainBoolean, RleBoolean};
@@ -39,17 +39,19 @@ pub(crate) trait Encodings: Send {
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 
-    /// Tests the next `count` values as [`Matcher::select`] does, and lets them go; None, and nothing is done, where that is no
-    /// quicker than to read them first.
-    fn read_matches(
-        &mut self,
-        page: &[u8],
-        count: usize,
-        matcher: &Self::Matcher,
-        words: &mut [u64],
-    ) -> Option<Result<()>> {
+    /// Whether [`Encodings::read_matches`] is quicker than to read the values first.
+    fn can_match(&self, matcher: &Self::Matcher) -> bool {
+        let _ = matcher;
+        false
+    }
+
+    /// Tests the next `count` values as [`Matcher::select`] does, and lets them go.
+    ///
+    /// # Errors
+    /// As [`Encodings::read`], and where [`Encodings::can_match`] says no.
+    fn read_matches(&mut self, page: &[u8], count: usize, matcher: &Self::Matcher, words: &mut [u64]) -> Result<()> {
         let _ = (page, count, matcher, words);
-        None
+        Err(Error::unsupported("a test of values that are not read"))
     }
 
     /// Bounds of the next `count` values by what the page says of them; None if it says nothing.
@@ -76,7 +78,7 @@ pub(crate) struct Values<E: Encodings> {
     coded: bool,
     /// Whether the present page has no value bytes, as one of NULLs alone may.
     is_empty: bool,
-    scratch: Vec<u32>,
+    scratch: Numbers<u32>,
 }
 
 impl<E: Encodings> Values<E> {
@@ -87,7 +89,7 @@ impl<E: Encodings> Values<E> {
             dictionary: None,
             coded: false,
             is_empty: false,
-            scratch: Vec::new(),
+            scratch: Numbers::default(),
         }
     }
 
@@ -160,12 +162,11 @@ impl<E: Encodings> Values<E> {
     }
 
     /// Appends the next `count` indices, all in range of the dictionary.
-    pub(crate) fn read_indices(&mut self, page: &[u8], count: usize, out: &mut Vec<u32>) -> Result<()> {
-        let start = out.len();
-        out.resize(start + count, 0);
-        self.indices.read(page, &mut out[start..])?;
+    pub(crate) fn read_indices(&mut self, page: &[u8], count: usize, out: &mut Numbers<u32>) -> Result<()> {
+        let out = out.grow(count);
+        self.indices.read(page, out)?;
         let entries = self.dictionary.as_ref().map_or(0, Buffer::len);
-        let highest = out[start..].iter().fold(0, |highest: u32, &index| highest.max(index));
+        let highest = out.iter().fold(0, |highest: u32, &index| highest.max(index));
         if count > 0 && highest as usize >= entries {
             return Err(Error::corrupt(format!("index {highest} into a dictionary of {entries} entries")));
         }
@@ -180,15 +181,20 @@ impl<E: Encodings> Values<E> {
         }
     }
 
-    /// Tests the next `count` values and lets them go; None, and nothing is done, where that is no quicker than to read them.
+    /// Whether the next values can be tested by [`Values::read_matches`], which is quicker than to read them.
+    pub(crate) fn can_match(&self, matcher: &E::Matcher) -> bool {
+        !self.coded && !self.is_empty && self.encodings.can_match(matcher)
+    }
+
+    /// Tests the next `count` values and lets them go.
     pub(crate) fn read_matches(
         &mut self,
         page: &[u8],
         count: usize,
         matcher: &E::Matcher,
         words: &mut [u64],
-    ) -> Option<Result<()>> {
-        if self.coded || self.is_empty { None } else { self.encodings.read_matches(page, count, matcher, words) }
+    ) -> Result<()> {
+        self.encodings.read_matches(page, count, matcher, words)
     }
 
     /// Bounds of the next `count` values, as far as the page says something of them.
@@ -257,11 +263,11 @@ impl<T: Number> FixedEncodings<T> {
 }
 
 impl<T: Number> Encodings for FixedEncodings<T> {
-    type Buffer = Vec<T>;
+    type Buffer = Numbers<T>;
     type Matcher = IntMatcher<T>;
 
-    fn buffer(&self) -> Vec<T> {
-        Vec::new()
+    fn buffer(&self) -> Numbers<T> {
+        Numbers::default()
     }
 
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
@@ -275,14 +281,12 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         Ok(())
     }
 
-    fn read(&mut self, page: &[u8], count: usize, out: &mut Vec<T>) -> Result<()> {
+    fn read(&mut self, page: &[u8], count: usize, out: &mut Numbers<T>) -> Result<()> {
         // The entries of a dictionary are as many as its header says.
         if self.encoding != Encoding::DeltaBinaryPacked && count > page.len() / T::WIDTH {
             return Err(Error::corrupt(format!("{count} values in a page of {} bytes", page.len())));
         }
-        let start = out.len();
-        out.resize(start + count, T::default());
-        let out = &mut out[start..];
+        let out = out.grow(count);
         match self.encoding {
             Encoding::DeltaBinaryPacked => self.delta.read(page, out),
             Encoding::ByteStreamSplit => self.split.read(page, out),
@@ -298,15 +302,15 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         }
     }
 
-    fn read_matches(
-        &mut self,
-        page: &[u8],
-        count: usize,
-        matcher: &IntMatcher<T>,
-        words: &mut [u64],
-    ) -> Option<Result<()>> {
-        let &(low, high) = matcher.as_range().filter(|_| self.encoding == Encoding::DeltaBinaryPacked)?;
-        Some(self.delta.read_in_range(page, count, low, high, words))
+    fn can_match(&self, matcher: &IntMatcher<T>) -> bool {
+        self.encoding == Encoding::DeltaBinaryPacked && matcher.as_range().is_some()
+    }
+
+    fn read_matches(&mut self, page: &[u8], count: usize, matcher: &IntMatcher<T>, words: &mut [u64]) -> Result<()> {
+        match matcher.as_range() {
+            Some(&(low, high)) => self.delta.read_in_range(page, count, low, high, words),
+            None => Err(Error::unsupported("a test of values that are not read")),
+        }
     }
 
     fn bounds(&self, page: &[u8], count: usize) -> Option<(i64, i64)> {
@@ -318,10 +322,8 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         NonZeroUsize::new(self.delta.values_per_miniblock()).filter(|_| self.encoding == Encoding::DeltaBinaryPacked)
     }
 
-    fn gather(dictionary: &Vec<T>, indices: &[u32], out: &mut Vec<T>) -> Result<()> {
-        let start = out.len();
-        out.resize(start + indices.len(), T::default());
-        if T::gather(kernels(), dictionary, indices, &mut out[start..]) {
+    fn gather(dictionary: &Numbers<T>, indices: &[u32], out: &mut Numbers<T>) -> Result<()> {
+        if T::gather(kernels(), dictionary, indices, out.grow(indices.len())) {
             Ok(())
         } else {
             Err(Error::corrupt("index beyond the dictionary"))

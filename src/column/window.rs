@@ -1,6 +1,6 @@
 //! Rows on their way: a window for the predicates, and the survivors.
 
-use super::buffer::{BitBuffer, Buffer};
+use super::buffer::{BitBuffer, Buffer, Numbers};
 
 /// Rows that were read for the predicates: dense values, and where they belong.
 pub(crate) struct Window<B> {
@@ -15,13 +15,13 @@ pub(crate) struct Window<B> {
     /// Whether `indices` stand for the values.
     pub(crate) coded: bool,
     /// Indices into the dictionary of the chunk.
-    pub(crate) indices: Vec<u32>,
+    pub(crate) indices: Numbers<u32>,
 }
 
 impl<B: Buffer> Window<B> {
     /// With the buffer for its values.
     pub(crate) fn new(values: B) -> Self {
-        Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Vec::new() }
+        Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Numbers::default() }
     }
 
     /// Drops all rows; keeps the memory.

@@ -9,7 +9,7 @@
 
 use crate::encoding::varint::read_uleb;
 use crate::error::{Error, Result};
-use crate::kernels::{copy_packed_bits, fill_bits, kernels};
+use crate::kernels::kernels;
 
 /// Values in a group of a bit-packed run.
 const GROUP: usize = 8;
@@ -235,23 +235,25 @@ impl Levels {
     /// # Errors
     /// The bytes end before, or hold a malformed run.
     pub fn read(&mut self, bytes: &[u8], len: usize, words: &mut [u64], start_bit: usize) -> Result<usize> {
-        let mut done = 0;
-        while done < len {
+        let mut out = Writer::new(words, start_bit);
+        let mut left = len;
+        while left > 0 {
             if self.repeated > 0 {
-                let n = self.repeated.min(len - done);
-                fill_bits(words, start_bit + done, n, self.value);
+                let n = self.repeated.min(left);
+                out.fill(self.value, n);
                 self.repeated -= n;
-                done += n;
+                left -= n;
             } else if self.packed > 0 {
-                let n = self.packed.min(len - done);
-                copy_packed_bits(bytes, self.bit, words, start_bit + done, n);
+                let n = self.packed.min(left);
+                out.copy(bytes, self.bit, n);
                 self.bit += n;
                 self.packed -= n;
-                done += n;
+                left -= n;
             } else {
                 self.next_run(bytes)?;
             }
         }
+        out.finish();
         Ok(kernels().count_range(words, start_bit, len))
     }
 
@@ -260,21 +262,18 @@ impl Levels {
     /// # Errors
     /// The bytes end before, or hold a malformed run.
     pub fn skip(&mut self, bytes: &[u8], len: usize) -> Result<usize> {
+        const WINDOW: usize = 1024;
         let (mut rest, mut ones) = (len, 0);
         while rest > 0 {
-            if self.repeated > 0 {
+            if self.repeated >= rest.min(WINDOW) {
                 let n = self.repeated.min(rest);
                 ones += if self.value { n } else { 0 };
                 self.repeated -= n;
                 rest -= n;
-            } else if self.packed > 0 {
-                let n = self.packed.min(rest);
-                ones += count_bits(bytes, self.bit, n);
-                self.bit += n;
-                self.packed -= n;
-                rest -= n;
             } else {
-                self.next_run(bytes)?;
+                let n = rest.min(WINDOW);
+                ones += self.read(bytes, n, &mut [0; WINDOW / 64], 0)?;
+                rest -= n;
             }
         }
         Ok(ones)
@@ -288,7 +287,30 @@ impl Levels {
         }
     }
 
+    /// Where NULLs are scattered, runs are short: their headers have one byte.
+    #[inline]
     fn next_run(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(&[header @ ..0x80, value @ ..2]) = bytes.get(self.position..).and_then(|rest| rest.first_chunk())
+            && header & 1 == 0
+        {
+            self.position += 2;
+            self.repeated = usize::from(header >> 1);
+            self.value = value == 1;
+            return Ok(());
+        }
+        if let Some((&header @ ..0x80, rest)) = bytes.get(self.position..).and_then(|rest| rest.split_first())
+            && header & 1 == 1
+        {
+            let groups = usize::from(header >> 1).min(rest.len());
+            self.bit = (self.position + 1) * 8;
+            self.position += 1 + groups;
+            self.packed = groups * GROUP;
+            return Ok(());
+        }
+        self.next_long_run(bytes)
+    }
+
+    fn next_long_run(&mut self, bytes: &[u8]) -> Result<()> {
         match Run::parse(bytes, &mut self.position, 1)? {
             Run::Repeated { value, count } => {
                 self.value = value == 1;
@@ -305,16 +327,83 @@ impl Levels {
     }
 }
 
-/// How many of the `len` bits of `bytes` from `bit` on are set.
-fn count_bits(bytes: &[u8], bit: usize, len: usize) -> usize {
-    const WINDOW: usize = 1024;
-    let mut words = [0; WINDOW / 64];
-    let count = |done| {
-        let n = WINDOW.min(len - done);
-        copy_packed_bits(bytes, bit + done, &mut words, 0, n);
-        kernels().count_range(&words, 0, n)
-    };
-    (0..len).step_by(WINDOW).map(count).sum()
+/// Writes bits one run after the other; the word that is not full yet stays in a register.
+struct Writer<'a> {
+    words: &'a mut [u64],
+    /// The word that `pending` is part of, of which `used` bits, fewer than 64, are known.
+    index: usize,
+    pending: u64,
+    used: u32,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes from bit `start` on.
+    fn new(words: &'a mut [u64], start: usize) -> Self {
+        let (index, used) = (start / 64, (start % 64) as u32);
+        let pending = words.get(index).map_or(0, |word| word & low_ones(used));
+        Self { words, index, pending, used }
+    }
+
+    /// Writes the low `count` bits of `bits`, of 1 to 64; the others are zero.
+    #[inline(always)]
+    fn push(&mut self, bits: u64, count: u32) {
+        self.pending |= bits << self.used;
+        if self.used + count >= 64 {
+            self.words[self.index] = self.pending;
+            self.index += 1;
+            // In two steps, as a shift by 64 is none.
+            self.pending = bits >> 1 >> (63 - self.used);
+        }
+        self.used = (self.used + count) % 64;
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, value: bool, count: usize) {
+        let bits = if value { u64::MAX } else { 0 };
+        let mut left = count;
+        while left > 64 {
+            self.push(bits, 64);
+            left -= 64;
+        }
+        if left > 0 {
+            self.push(bits & low_ones(left as u32), left as u32);
+        }
+    }
+
+    /// Copies `count` bits of `bytes` from `bit` on; they are there.
+    #[inline(always)]
+    fn copy(&mut self, bytes: &[u8], bit: usize, count: usize) {
+        let (mut bit, mut left) = (bit, count);
+        while left > 0 {
+            let rest = &bytes[bit / 8..];
+            let word = match rest.first_chunk() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => {
+                    let mut padded = [0; 8];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    u64::from_le_bytes(padded)
+                }
+            };
+            let some = left.min(64 - bit % 8);
+            self.push(word >> (bit % 8) & low_ones(some as u32), some as u32);
+            bit += some;
+            left -= some;
+        }
+    }
+
+    /// Writes the last word; its bits that are not known stay as they were.
+    fn finish(self) {
+        if self.used > 0 {
+            let word = &mut self.words[self.index];
+            *word = self.pending | *word & !low_ones(self.used);
+        }
+    }
+}
+
+/// The `count` low bits set, for `count` from 0 to 64.
+#[inline(always)]
+fn low_ones(count: u32) -> u64 {
+    if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 
 #[cfg(test)]

@@ -75,12 +75,12 @@ impl Selection {
     /// The rows from `from` to `to` (excluded) as a window of their own.
     pub fn slice(&self, from: usize, to: usize) -> Self {
         let mut part = Self::all(to - from);
-        for (i, word) in part.words.iter_mut().enumerate() {
-            let bit = from + i * 64;
-            let (index, shift) = (bit / 64, bit % 64);
-            let low = self.words.get(index).map_or(0, |word| word >> shift);
-            let high = if shift == 0 { 0 } else { self.words.get(index + 1).map_or(0, |word| word << (64 - shift)) };
-            *word &= low | high;
+        let (source, shift) = (&self.words[from / 64..], from % 64);
+        let used = part.len.div_ceil(64);
+        for (index, word) in part.words[..used].iter_mut().enumerate() {
+            // In two steps, as a shift by 64 is none.
+            let high = source.get(index + 1).map_or(0, |word| word << 1 << (63 - shift));
+            *word &= source[index] >> shift | high;
         }
         part
     }
@@ -120,7 +120,19 @@ mod tests {
         }
         let mut odd = Selection::all(1000);
         odd.narrow(&[0xaaaa_aaaa_aaaa_aaaa; 16]);
-        for (from, to) in [(0, 1000), (1, 1000), (63, 64), (64, 129), (333, 999), (5, 5)] {
+        for (from, to) in [
+            (0, 1000),
+            (0, 77),
+            (64, 1000),
+            (192, 200),
+            (960, 1000),
+            (1000, 1000),
+            (1, 1000),
+            (63, 64),
+            (64, 129),
+            (333, 999),
+            (5, 5),
+        ] {
             let part = odd.slice(from, to);
             assert_eq!(part.len(), to - from);
             assert_eq!(part.count(), (from..to).filter(|row| row % 2 == 1).count());
