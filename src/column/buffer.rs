@@ -331,7 +331,8 @@ impl ByteBuffer {
         let rows = views.len();
         self.clear();
         self.values.views.reserve_exact(room_after(rows));
-        self.values.data.reserve(capacity);
+        // A little more: a batch of some longer values would move all to twice the memory.
+        self.values.data.reserve_exact(capacity + capacity / 8);
         (views, buffers)
     }
 }

@@ -113,7 +113,14 @@ impl Output {
 
     /// A batch that is full already.
     pub(super) fn pop(&mut self) -> Option<RecordBatch> {
-        self.coalescer.as_mut()?.next_completed_batch()
+        let coalescer = self.coalescer.as_mut()?;
+        let completed = coalescer.next_completed_batch();
+        if coalescer.is_empty() {
+            self.coalesced = 0;
+        } else if let Some(completed) = &completed {
+            self.coalesced = self.coalesced.saturating_sub(completed.get_array_memory_size());
+        }
+        completed
     }
 
     /// About the bytes of memory of what is no batch yet.
@@ -150,13 +157,7 @@ impl Output {
                 if heavy {
                     coalescer.finish_buffered_batch()?;
                 }
-                let completed = coalescer.next_completed_batch();
-                if coalescer.is_empty() {
-                    self.coalesced = 0;
-                } else if let Some(completed) = &completed {
-                    self.coalesced = self.coalesced.saturating_sub(completed.get_array_memory_size());
-                }
-                Ok(completed)
+                Ok(self.pop())
             }
         }
     }
