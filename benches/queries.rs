@@ -89,7 +89,12 @@ const ALL: [Who; 4] = [Who::Ours, Who::Static, Who::Datafusion { pushdown: false
 
 async fn session(who: Who, data: &Path) -> Result<SessionContext> {
     let mut config = SessionConfig::new().with_target_partitions(1);
-    config.options_mut().optimizer.enable_dynamic_filter_pushdown = who != Who::Static;
+    if who == Who::Static {
+        let optimizer = &mut config.options_mut().optimizer;
+        optimizer.enable_topk_dynamic_filter_pushdown = false;
+        optimizer.enable_join_dynamic_filter_pushdown = false;
+        optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    }
     config.options_mut().execution.parquet.pushdown_filters = who == Who::Datafusion { pushdown: true };
     let ctx = SessionContext::new_with_config(config);
     for table in TABLES {
