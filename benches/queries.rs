@@ -14,6 +14,8 @@
 //! medians in milliseconds; RATIO is the best of DataFusion's over ours, DYNAMIC is `static` over ours, each with bounds that hold
 //! it with a confidence of 95 % (a bootstrap over the rounds).
 
+#[path = "support/bounds.rs"]
+mod bounds;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
@@ -27,6 +29,7 @@ use datafusion::physical_plan::collect;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use miniblock::{MiniblockOptions, SessionContextExt};
 
+use bounds::{percentile, with_bounds};
 use ratio::Bootstrap;
 
 /// Queries over TPC-H files: execution alone, beside DataFusion's reader, with and without dynamic filters
@@ -133,12 +136,12 @@ async fn run(options: &Options) -> Result<()> {
                 }
             }
         }
-        let medians: Vec<String> = times.iter().map(|times| format!("{:.2}", median(times))).collect();
-        let bounds =
+        let medians: Vec<String> = times.iter().map(|times| format!("{:.2}", percentile(times, 50))).collect();
+        let ratios_of =
             [Bootstrap::of_medians(&times[0], &[&times[2], &times[3]]), Bootstrap::of_medians(&times[0], &[&times[1]])];
-        let shown: Vec<String> = bounds.iter().flatten().map(with_bounds).collect();
+        let shown: Vec<String> = ratios_of.iter().flatten().map(with_bounds).collect();
         println!("query {name} {} {}", medians.join(" "), shown.join(" "));
-        for (ratios, ratio) in ratios.iter_mut().zip(bounds) {
+        for (ratios, ratio) in ratios.iter_mut().zip(ratios_of) {
             ratios.extend(ratio);
         }
     }
@@ -154,18 +157,4 @@ async fn execute(ctx: &SessionContext, sql: &str) -> Result<(usize, f64)> {
     let batches = collect(plan, ctx.task_ctx()).await?;
     let time = start.elapsed().as_secs_f64() * 1e3;
     Ok((batches.iter().map(|batch| batch.num_rows()).sum(), time))
-}
-
-fn median(times: &[f64]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
-fn with_bounds(bootstrap: &Bootstrap) -> String {
-    let ratio = bootstrap.ratio();
-    match ratio.bounds {
-        Some((low, high)) => format!("{:.3} [{low:.3}..{high:.3}]", ratio.estimate),
-        None => format!("{:.3}", ratio.estimate),
-    }
 }

@@ -43,6 +43,8 @@
 //! scan CASE OURS ROWFILTER FILTER DATAFUSION DATAFUSION_PUSHDOWN RATIO [LOW..HIGH]
 //! ```
 
+#[path = "support/bounds.rs"]
+mod bounds;
 #[path = "scan/contenders.rs"]
 mod contenders;
 #[path = "scan/data.rs"]
@@ -58,6 +60,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+use bounds::{percentile, with_bounds};
 use contenders::{Contender, Query, Received};
 use data::{Order, Shape, Type};
 use ratio::Bootstrap;
@@ -207,12 +210,6 @@ async fn measure(query: &Query<'_>, options: &Options, case: &Case) -> Result<Ve
     Ok(times)
 }
 
-fn percentile(times: &[f64], percent: usize) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[(sorted.len() - 1) * percent / 100]
-}
-
 fn spread(times: &[f64]) -> String {
     format!("{:.2} ({:.2} to {:.2})", percentile(times, 50), percentile(times, 10), percentile(times, 90))
 }
@@ -237,14 +234,6 @@ fn report(outcomes: &[(&Case, Vec<Vec<f64>>)]) {
     println!("scan faster {faster} of {}", ratios.len());
     for (case, bootstrap) in slower {
         println!("scan slower {} {}", case.name, with_bounds(bootstrap));
-    }
-}
-
-fn with_bounds(bootstrap: &Bootstrap) -> String {
-    let ratio = bootstrap.ratio();
-    match ratio.bounds {
-        Some((low, high)) => format!("{:.3} [{low:.3}..{high:.3}]", ratio.estimate),
-        None => format!("{:.3}", ratio.estimate),
     }
 }
 

@@ -19,7 +19,7 @@ use super::{Column, ColumnKind, Domain, Integers, PageCounts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, kernels};
 use crate::page::{LargePage, Limits, PageReader};
-use crate::predicate::{IntSet, Matches, Selection, ValueSet, Verdict, WINDOW_ROWS};
+use crate::predicate::{Attempts, IntSet, Matches, Selection, ValueSet, Verdict, WINDOW_ROWS};
 
 /// Opens a column; it has no chunk yet. What it decodes stays within `limits`.
 ///
@@ -51,41 +51,13 @@ struct Condition<M> {
     /// The integers for which it holds.
     integers: Option<IntSet>,
     entries: Option<Vec<u64>>,
-    headers: Headers,
+    /// Verdicts from the headers of blocks: asking takes a quarter of the time of decoding, and where data has no order it is in
+    /// vain.
+    headers: Attempts,
 }
 
-/// Whether it pays to ask the headers of blocks: asking takes a quarter of the time of decoding, and where data has no order
-/// it is in vain.
-#[derive(Default)]
-struct Headers {
-    /// Windows that were asked in vain since the last that was not.
-    in_vain: u32,
-    /// Windows that are not asked before the next one is.
-    pause: u32,
-}
-
-impl Headers {
-    /// Windows that may be asked in vain before there is a pause.
-    const PATIENCE: u32 = 4;
-
-    /// The longest pause.
-    const LONGEST: u32 = 64;
-
-    fn ask(&mut self) -> bool {
-        self.pause = self.pause.saturating_sub(1);
-        self.pause == 0
-    }
-
-    fn learn(&mut self, verdict: Verdict) {
-        if verdict == Verdict::Some {
-            self.in_vain += 1;
-            let more = self.in_vain.saturating_sub(Self::PATIENCE).min(Self::LONGEST.ilog2());
-            self.pause = if more == 0 { 0 } else { 1 << more };
-        } else {
-            *self = Self::default();
-        }
-    }
-}
+/// Windows whose headers may be asked in vain before there is a pause.
+const PATIENCE: u32 = 4;
 
 struct Reader<E: Encodings> {
     kind: ColumnKind,
@@ -249,7 +221,7 @@ where
             _ => None,
         };
         let nulls = matches.nulls;
-        self.conditions.push(Condition { matcher, nulls, integers, entries: None, headers: Headers::default() });
+        self.conditions.push(Condition { matcher, nulls, integers, entries: None, headers: Attempts::new(PATIENCE) });
         Ok(self.conditions.len() - 1)
     }
 
@@ -290,13 +262,13 @@ where
         let Some(Condition { integers: Some(integers), nulls, headers, .. }) = self.conditions.get_mut(slot) else {
             return Ok(Verdict::Some);
         };
-        if !headers.ask() {
+        if !headers.is_due() {
             return Ok(Verdict::Some);
         }
         let bounds = self.cursor.bounds(rows).map_err(|error| error.at_column(&self.kind.path))?;
         let Some((low, high, all_valid)) = bounds else {
             if self.cursor.has_headers() {
-                headers.learn(Verdict::Some);
+                headers.note(false);
             }
             return Ok(Verdict::Some);
         };
@@ -306,7 +278,7 @@ where
             Verdict::None if all_valid || !*nulls => Verdict::None,
             _ => Verdict::Some,
         };
-        headers.learn(verdict);
+        headers.note(verdict != Verdict::Some);
         if verdict != Verdict::Some {
             self.cursor.count_decided(rows);
         }

@@ -9,7 +9,7 @@
 
 use crate::encoding::varint::read_uleb;
 use crate::error::{Error, Result};
-use crate::kernels::kernels;
+use crate::kernels::{kernels, low_ones};
 
 /// Values in a group of a bit-packed run.
 const GROUP: usize = 8;
@@ -398,12 +398,6 @@ impl<'a> Writer<'a> {
             *word = self.pending | *word & !low_ones(self.used);
         }
     }
-}
-
-/// The `count` low bits set, for `count` from 0 to 64.
-#[inline(always)]
-fn low_ones(count: u32) -> u64 {
-    if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 
 #[cfg(test)]

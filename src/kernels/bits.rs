@@ -4,7 +4,7 @@ use super::tools::Tools;
 
 /// The `count` low bits set, for `count` up to 64.
 #[inline(always)]
-pub(super) fn low_ones(count: u32) -> u64 {
+pub fn low_ones(count: u32) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 

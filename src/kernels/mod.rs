@@ -48,7 +48,7 @@ mod value;
 mod varint;
 mod views;
 
-pub use bits::{copy_bits, copy_packed_bits, fill_bits};
+pub use bits::{copy_bits, copy_packed_bits, fill_bits, low_ones};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
 pub use lane::Lane;

@@ -4,9 +4,11 @@
 //! NOT, AND and OR all are unions of intervals ([`IntervalSet`]), so that one evaluation serves them all. A
 //! set holds the values for which the expression *is true*, and [`Matches::nulls`] says whether it is true for NULL.
 
+mod attempts;
 mod interval_set;
 mod selection;
 
+pub use attempts::Attempts;
 pub use interval_set::{BytesSet, IntSet, IntervalSet};
 pub use selection::{Selection, WINDOW_ROWS};
 

@@ -21,7 +21,6 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
-use super::metrics::FileMetrics;
 use super::residual::ExprResidual;
 use super::simplify::simplify;
 use super::statistics::{integer_bounds, trusted, verdict};
@@ -43,7 +42,6 @@ pub(super) struct DynamicFilters {
     file_pruner: Option<FilePruner>,
     /// Whether row groups are compared with their statistics.
     use_statistics: bool,
-    row_groups_pruned: Count,
     conditions_tabulated: Count,
     current: Option<Current>,
     version: u64,
@@ -106,7 +104,7 @@ impl DynamicFilters {
         metadata: Arc<ParquetMetaData>,
         file_pruner: Option<FilePruner>,
         use_statistics: bool,
-        metrics: &FileMetrics,
+        conditions_tabulated: Count,
     ) -> Option<Self> {
         if filters.is_empty() {
             return None;
@@ -121,8 +119,7 @@ impl DynamicFilters {
             metadata,
             file_pruner,
             use_statistics,
-            row_groups_pruned: metrics.parquet.row_groups_pruned_dynamic_filter.clone(),
-            conditions_tabulated: metrics.conditions_tabulated.clone(),
+            conditions_tabulated,
             current: None,
             version: 0,
         })
@@ -252,11 +249,7 @@ impl Gate for DynamicFilters {
     fn enter(&mut self, row_group: usize) -> crate::error::Result<Admission> {
         self.current().map_err(Error::external)?;
         let Some(current) = &self.current else { return Ok(Admission::Enter(Conditions::default())) };
-        let admission = self.admit(current, row_group);
-        if matches!(admission, Admission::Skip) {
-            self.row_groups_pruned.add(1);
-        }
-        Ok(admission)
+        Ok(self.admit(current, row_group))
     }
 
     fn version(&mut self) -> crate::error::Result<u64> {

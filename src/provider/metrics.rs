@@ -54,6 +54,7 @@ impl FileMetrics {
         let mut reported: Vec<Reported> = vec![
             (|counters| counters.rows_pruned.get(), 0, parquet.pushdown_rows_pruned.clone()),
             (|counters| counters.rows_matched.get(), 0, parquet.pushdown_rows_matched.clone()),
+            (|counters| counters.row_groups_skipped.get(), 0, parquet.row_groups_pruned_dynamic_filter.clone()),
         ];
         for (name, counter) in OWN {
             let count = MetricBuilder::new(metrics).with_type(MetricType::Dev).counter(name, partition);

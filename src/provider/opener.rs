@@ -164,7 +164,7 @@ impl MiniblockOpener {
             Arc::clone(metadata.metadata()),
             file_pruner.filter(FilePruner::is_watching),
             self.prune.statistics,
-            &metrics,
+            metrics.conditions_tabulated.clone(),
         );
         let scan = Scan {
             file: location,

@@ -23,6 +23,8 @@ pub struct Counters {
     pub miniblocks_decided: Counter,
     /// Miniblocks that were unpacked. The others were passed over by their sums, or not at all.
     pub miniblocks_unpacked: Counter,
+    /// Row groups of which the gate has said before they were entered that no row is wanted.
+    pub row_groups_skipped: Counter,
     /// Windows in which the predicates left no row.
     pub windows_skipped: Counter,
     /// Columns of row groups that went through the parquet crate.

@@ -176,7 +176,10 @@ impl Feed {
                 self.plan_next()?;
             }
             let Some(planned) = self.planned.pop_front() else { continue };
-            let Some(more) = self.admit(index)? else { continue };
+            let Admission::Enter(more) = self.admit(index)? else {
+                self.counters.row_groups_skipped.add(1);
+                continue;
+            };
             if self.metadata.row_group(index).num_rows() == 0 {
                 // Its chunks need not be there.
                 continue;
@@ -190,19 +193,15 @@ impl Feed {
         Ok(None)
     }
 
-    /// What filters a row group besides the conditions of the scan; None if it is not wanted.
-    fn admit(&mut self, row_group: usize) -> Result<Option<Conditions>> {
-        let Some(gate) = &mut self.gate else { return Ok(Some(Conditions::default())) };
+    /// What the gate says of a row group.
+    fn admit(&mut self, row_group: usize) -> Result<Admission> {
+        let Some(gate) = &mut self.gate else { return Ok(Admission::Enter(Conditions::default())) };
         self.version = gate.version()?;
-        Ok(match gate.enter(row_group)? {
-            Admission::Enter(more) => Some(more),
-            Admission::Skip => None,
-        })
+        gate.enter(row_group)
     }
 
-    /// What [`Next::more`] of the present row group has become, if it is something else by now; None within if the rest of
-    /// the row group is not wanted.
-    pub(super) fn changed(&mut self) -> Result<Option<Option<Conditions>>> {
+    /// What the gate says of the present row group, if it is something else than when the row group was entered.
+    pub(super) fn changed(&mut self) -> Result<Option<Admission>> {
         let Some(gate) = &mut self.gate else { return Ok(None) };
         let version = gate.version()?;
         if std::mem::replace(&mut self.version, version) == version {
@@ -456,6 +455,7 @@ impl Feed {
             return Err(Error::unsupported(format!("a file of {} row groups", self.metadata.num_row_groups())));
         }
         if let Some(Admission::Skip) = self.gate.as_mut().map(|gate| gate.enter(index)).transpose()? {
+            self.counters.row_groups_skipped.add(1);
             self.row_groups.pop_front();
             return Ok(());
         }

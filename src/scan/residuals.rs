@@ -11,55 +11,29 @@ use arrow::datatypes::{Schema, SchemaRef};
 use super::Residual;
 use crate::error::{Error, Result};
 use crate::kernels::{self, kernels};
-use crate::predicate::{Selection, WINDOW_ROWS};
+use crate::predicate::{Attempts, Selection, WINDOW_ROWS};
 
 /// A residual, and the schema of what it sees.
 pub(super) struct BoundResidual {
     residual: Arc<dyn Residual>,
     schema: SchemaRef,
-    /// Of one that may be left out.
-    worth: Option<Worth>,
+    /// Of one that may be left out: evaluations, which are in vain where they do not pay.
+    attempts: Option<Attempts>,
 }
 
-/// Whether it pays to evaluate what may be left out.
-#[derive(Default)]
-struct Worth {
-    /// Batches for which it did not pay since the last for which it did.
-    in_vain: u32,
-    /// Batches that pass unseen before the next one does not.
-    pause: u32,
-}
+/// Batches of which a residual that may be left out is evaluated in vain before there is a pause.
+const PATIENCE: u32 = 2;
 
-impl Worth {
-    /// Batches that are evaluated in vain before there is a pause.
-    const PATIENCE: u32 = 2;
+/// How often whoever takes the batches spends on a row what the residual costs, at least: a join looks it up again, and hashes
+/// and copies it besides.
+const AT_LEAST: f64 = 2.0;
 
-    /// The longest pause.
-    const LONGEST: u32 = 64;
+/// At most, whatever was measured: what passed meanwhile may have been something else.
+const AT_MOST: f64 = 8.0;
 
-    /// How often an operator above spends on a row what the condition costs: a join looks it up again, and hashes and copies
-    /// it besides.
-    const AT_LEAST: f64 = 2.0;
-
-    /// At most, whatever was measured: what passed meanwhile may have been something else.
-    const AT_MOST: f64 = 8.0;
-
-    fn ask(&mut self) -> bool {
-        self.pause = self.pause.saturating_sub(1);
-        self.pause == 0
-    }
-
-    /// `cost`: nanoseconds a row; `dropped`: the share of rows that did not pass; `spared`: what those spare.
-    fn learn(&mut self, cost: f64, dropped: f64, spared: Spared) {
-        let above = spared.above.clamp(Self::AT_LEAST * cost, Self::AT_MOST * cost);
-        if dropped * (spared.late + above) > cost {
-            *self = Self::default();
-        } else {
-            self.in_vain += 1;
-            let more = self.in_vain.saturating_sub(Self::PATIENCE).min(Self::LONGEST.ilog2());
-            self.pause = if more == 0 { 0 } else { 1 << more };
-        }
-    }
+/// Whether a residual pays that costs so many nanoseconds a row and drops such a share of the rows.
+fn pays(cost: f64, dropped: f64, spared: Spared) -> bool {
+    dropped * (spared.late + spared.above.clamp(AT_LEAST * cost, AT_MOST * cost)) > cost
 }
 
 /// Nanoseconds that a row costs once the residuals have let it pass.
@@ -78,7 +52,7 @@ impl BoundResidual {
     /// If it reads a column that the file lacks.
     pub(super) fn new(residual: Arc<dyn Residual>, schema: &Schema, optional: bool) -> Result<Self> {
         let schema = schema.project(residual.columns())?.into();
-        Ok(Self { residual, schema, worth: optional.then(Worth::default) })
+        Ok(Self { residual, schema, attempts: optional.then(|| Attempts::new(PATIENCE)) })
     }
 
     /// Root columns that it reads.
@@ -93,7 +67,7 @@ impl BoundResidual {
 
     /// Whether it may be left out.
     pub(super) fn is_optional(&self) -> bool {
-        self.worth.is_some()
+        self.attempts.is_some()
     }
 
     fn evaluate(&self, arrays: &HashMap<usize, ArrayRef>, rows: usize) -> Result<BooleanArray> {
@@ -151,7 +125,7 @@ pub(super) fn apply_residuals(
         if before == 0 {
             break;
         }
-        if !residual.worth.as_mut().is_none_or(Worth::ask) {
+        if !residual.attempts.as_mut().is_none_or(Attempts::is_due) {
             continue;
         }
         let start = Instant::now();
@@ -163,9 +137,9 @@ pub(super) fn apply_residuals(
                 *array = filter.filter(array)?;
             }
         }
-        if let Some(worth) = &mut residual.worth {
+        if let Some(attempts) = &mut residual.attempts {
             let cost = start.elapsed().as_secs_f64() * 1e9 / before as f64;
-            worth.learn(cost, (before - after) as f64 / before as f64, spared);
+            attempts.note(pays(cost, (before - after) as f64 / before as f64, spared));
         }
         if after == before {
             continue;

@@ -12,7 +12,7 @@ use futures::stream::BoxStream;
 use super::engine::{Engine, Step};
 use super::feed::{Feed, Open};
 use super::memory::Reserved;
-use super::{Counters, Fetch, Gate, Scan};
+use super::{Admission, Counters, Fetch, Gate, Scan};
 use crate::column::PageCounts;
 use crate::error::Result;
 
@@ -110,8 +110,8 @@ impl Driver {
                 Phase::Within => {
                     let step = match self.feed.changed()? {
                         None => self.engine.step(&mut self.feed).await?,
-                        Some(None) => self.engine.end_row_group(&mut self.feed).await?,
-                        Some(Some(more)) => {
+                        Some(Admission::Skip) => self.engine.end_row_group(&mut self.feed).await?,
+                        Some(Admission::Enter(more)) => {
                             let batch = self.engine.change_conditions(&more, &mut self.feed).await?;
                             batch.map_or(Step::Working, Step::Batch)
                         }
