@@ -114,8 +114,8 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
     /// Compares the next values of two streams as [`Lane::compare`] does, without decoding them, into the bits of `words` from
     /// `from` on; returns their number, which is at most `count`.
     ///
-    /// It may be any: streams are compared so where their blocks stand in step, and, but for INT32, where their headers prove
-    /// that the values are close. Bits after those, up to the end of their word, are cleared.
+    /// It may be any: streams are compared so where their blocks stand in step. Bits after those, up to the end of their word,
+    /// are cleared.
     ///
     /// # Panics
     /// `words` is shorter than `(from + count).div_ceil(64)`.

@@ -100,14 +100,13 @@ impl<'a> Side<'a> {
     /// The block at `position`, and where it ends, if it is whole and of widths that fit.
     #[inline(always)]
     fn read<E: PairEngine, const UNITS: usize>(page: &'a [u8], position: usize) -> Option<(Self, usize)> {
-        const { assert!(E::MAX_WIDTH < 64, "so that four are added in a byte") };
         let slack = page.len().saturating_sub(SLACK);
         // SAFETY: a page that is shorter than the slack has no header before it.
         let Header { min_delta, widths, end: at } = unsafe { Header::read(page, position, slack) }?;
         if !widths.fit(E::MAX_WIDTH) {
             return None;
         }
-        let end = at + UNIT / 8 * UNITS * widths.sum_narrow();
+        let end = at + UNIT / 8 * UNITS * if E::MAX_WIDTH < 64 { widths.sum_narrow() } else { widths.sum() };
         // SAFETY: it begins before it ends.
         (end <= slack).then(|| (Self { packed: unsafe { page.get_unchecked(at..) }, widths, min_delta }, end))
     }

@@ -13,7 +13,7 @@ pub(super) struct CompareDecoded32<'a> {
     left_late: Late,
     right_late: Late,
     deal: Deal,
-    /// One of [`holds`], and what inverts its verdicts to those that are wanted.
+    /// By [`canonical`].
     op: Comparison,
     inverse: u32,
     /// The least value, which is decoded as the least signed one.
@@ -35,12 +35,7 @@ impl<'a> Comparer<'a> for CompareDecoded32<'a> {
         done: usize,
         verdicts: Verdicts<'a>,
     ) -> Result<Self, Verdicts<'a>> {
-        let (op, inverse) = match op {
-            Comparison::NotEq => (Comparison::Eq, u32::MAX),
-            Comparison::LtEq => (Comparison::Gt, u32::MAX),
-            Comparison::GtEq => (Comparison::Lt, u32::MAX),
-            op => (op, 0),
-        };
+        let (op, inverse) = canonical(op);
         let bias = (i64::from(i32::MIN) - least) as i32;
         let [left, right] = last.map(|last| (last as i32).wrapping_add(bias));
         // SAFETY: the features are the caller's.
@@ -145,6 +140,17 @@ impl PairEngine for CompareDecoded32<'_> {
             }
         }
         true
+    }
+}
+
+/// One of the three that [`holds`] knows, and what inverts its verdicts to those that are wanted.
+#[inline(always)]
+pub(super) fn canonical(op: Comparison) -> (Comparison, u32) {
+    match op {
+        Comparison::NotEq => (Comparison::Eq, u32::MAX),
+        Comparison::LtEq => (Comparison::Gt, u32::MAX),
+        Comparison::GtEq => (Comparison::Lt, u32::MAX),
+        op => (op, 0),
     }
 }
 

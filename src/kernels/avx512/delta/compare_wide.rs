@@ -18,9 +18,7 @@ pub(super) struct CompareWide<'a> {
     /// The sum of the left deltas since then, less their minima.
     sums: __m512i,
     min_deltas: i64,
-    /// Of 16 values the even and the odd ones.
-    evens: __m512i,
-    odds: __m512i,
+    deal: DealWide,
     /// Blocks that may be compared in 32 bits are left to that from this unit on.
     until: usize,
 }
@@ -49,8 +47,7 @@ impl<'a> Comparer<'a> for CompareWide<'a> {
                 last: last[0],
                 sums: _mm512_setzero_si512(),
                 min_deltas: 0,
-                evens: constant(opaque(&const { lanes!(u64, |i| 2 * i) })),
-                odds: constant(opaque(&const { lanes!(u64, |i| 2 * i + 1) })),
+                deal: DealWide::new(),
                 until: done + AT_LEAST,
             })
         }
@@ -124,26 +121,15 @@ impl PairEngine for CompareWide<'_> {
                 });
             } else {
                 by!(|left_at, right_at, left_width, right_width| {
-                    let lefts = unpack_16_wide(left.packed, left_at, left_width);
-                    let rights = unpack_16_wide(right.packed, right_at, right_width);
+                    let lefts = unpack_16_wide::<false>(left.packed, left_at, left_width);
+                    let rights = unpack_16_wide::<false>(right.packed, right_at, right_width);
                     self.sums = _mm512_add_epi64(self.sums, _mm512_add_epi64(lefts[0], lefts[1]));
                     let first = _mm512_sub_epi64(lefts[0], rights[0]);
                     let second = _mm512_sub_epi64(lefts[1], rights[1]);
-                    let even = _mm512_permutex2var_epi64(first, self.evens, second);
-                    (even, _mm512_permutex2var_epi64(first, self.odds, second))
+                    self.deal.deal([first, second])
                 });
             }
         }
         true
     }
-}
-
-/// 16 values up to 57 bits, in order.
-///
-/// # Safety
-/// 64 bytes from `at + width` on lie in `packed`.
-#[inline(always)]
-unsafe fn unpack_16_wide(packed: &[u8], at: usize, width: usize) -> [__m512i; 2] {
-    // SAFETY: the caller's.
-    unsafe { [unpack_8::<false>(packed, at, width), unpack_8::<false>(packed, at + width, width)] }
 }

@@ -117,6 +117,13 @@ impl<S: Sink> Int64<S> {
         unsafe { Self { c: Constants::new(), carry: _mm512_set1_epi64(last), sink } }
     }
 
+    /// Another stream, by the same constants, which are then in the same registers.
+    #[inline(always)]
+    pub(super) unsafe fn beside(&self, last: i64, sink: S) -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe { Self { c: self.c, carry: _mm512_set1_epi64(last), sink } }
+    }
+
     #[inline(always)]
     pub(super) unsafe fn set_last(&mut self, last: i64) {
         // SAFETY: the features are the caller's.

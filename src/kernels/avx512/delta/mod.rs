@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `int32`, `int64` | packed deltas to values |
 //! | `in_range` | packed deltas to verdicts on the values |
-//! | `compare`, `compare_wide`, `compare_decoded` | packed deltas of two streams to verdicts on their values |
+//! | `compare`, `compare_wide`, `compare_decoded`, `compare_decoded_wide` | packed deltas of two streams to verdicts on their values |
 //! | `sum` | packed deltas to their sum |
 //!
 //! All functions are inlined into the shells below, which have the features, and name none themselves: with
@@ -21,6 +21,7 @@ use std::arch::x86_64::*;
 
 mod compare;
 mod compare_decoded;
+mod compare_decoded_wide;
 mod compare_wide;
 mod in_range;
 mod int32;
@@ -32,6 +33,7 @@ use crate::kernels::Comparison;
 use crate::kernels::delta::{Blocks, PairEngine, Shells, Verdicts, feed_pairs, shells};
 use compare::Compare;
 use compare_decoded::CompareDecoded32;
+use compare_decoded_wide::CompareDecoded64;
 use compare_wide::CompareWide;
 use in_range::{InRange32, InRange64};
 use int32::Int32;
@@ -76,12 +78,19 @@ fn compare<const BITS: u32>(
     let mut done = 0;
     loop {
         let first = done;
-        (done, verdicts) = compare_by::<Compare<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts);
-        (done, verdicts) = if BITS == 32 {
-            compare_by::<CompareDecoded32<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
+        macro_rules! by {
+            ($engine:ident) => {
+                (done, verdicts) =
+                    compare_by::<$engine<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts);
+            };
+        }
+        by!(Compare);
+        if BITS == 32 {
+            by!(CompareDecoded32);
         } else {
-            compare_by::<CompareWide<'_>>(pages, [left, right], last, limits, (done, units), op, verdicts)
-        };
+            by!(CompareWide);
+            by!(CompareDecoded64);
+        }
         if done == first {
             verdicts.finish(done);
             return done;
@@ -394,6 +403,35 @@ impl Deal {
     }
 }
 
+/// Takes even and odd lanes of 64 bits apart.
+#[derive(Clone, Copy)]
+struct DealWide {
+    evens: __m512i,
+    odds: __m512i,
+}
+
+impl DealWide {
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            Self {
+                evens: constant(opaque(&const { lanes!(u64, |i| 2 * i) })),
+                odds: constant(opaque(&const { lanes!(u64, |i| 2 * i + 1) })),
+            }
+        }
+    }
+
+    /// The even and the odd ones of 16 values.
+    #[inline(always)]
+    unsafe fn deal(&self, [first, second]: [__m512i; 2]) -> (__m512i, __m512i) {
+        // SAFETY: the features are the caller's.
+        unsafe {
+            (_mm512_permutex2var_epi64(first, self.evens, second), _mm512_permutex2var_epi64(first, self.odds, second))
+        }
+    }
+}
+
 /// 16 values: from the four bytes in which each begins, and if they are `STRADDLING` those after them.
 ///
 /// # Safety
@@ -462,4 +500,14 @@ unsafe fn unpack_8<const STRADDLING: bool>(packed: &[u8], at: usize, width: usiz
         };
         _mm512_and_si512(values, constant(&table.mask))
     }
+}
+
+/// As [`unpack_8`], twice.
+///
+/// # Safety
+/// As above, from `at` and from `at + width` on.
+#[inline(always)]
+unsafe fn unpack_16_wide<const STRADDLING: bool>(packed: &[u8], at: usize, width: usize) -> [__m512i; 2] {
+    // SAFETY: the caller's.
+    unsafe { [unpack_8::<STRADDLING>(packed, at, width), unpack_8::<STRADDLING>(packed, at + width, width)] }
 }
