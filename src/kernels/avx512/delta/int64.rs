@@ -198,6 +198,22 @@ impl<S: Sink> Int64<S> {
         }
     }
 
+    /// Width 32.
+    ///
+    /// # Safety
+    /// 64 bytes from `at + 64` on lie in `packed`.
+    #[inline(always)]
+    unsafe fn words(&mut self, packed: &[u8], at: usize, min_delta: &MinDelta, unit: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            for half in 0..2 {
+                let words = load(packed, at + 64 * half);
+                let (even, odd) = (_mm512_maskz_mov_epi32(self.c.lower, words), _mm512_srli_epi64::<32>(words));
+                self.pairs(_mm512_add_epi64(even, min_delta.once), _mm512_add_epi64(odd, min_delta.once), unit, half);
+            }
+        }
+    }
+
     /// Half of a unit: its even and its odd deltas.
     #[inline(always)]
     pub(super) unsafe fn pairs(&mut self, even: __m512i, odd: __m512i, unit: usize, half: usize) {
@@ -283,6 +299,9 @@ impl<S: Sink> Engine for Int64<S> {
                 1 => each_unit!(batch, |at, width, unit| Self::halves(self, packed, at, width, min_delta, unit)),
                 2 => {
                     each_unit!(batch, |at, width, unit| Self::evens_and_odds(self, packed, at, width, min_delta, unit))
+                }
+                3 if batch.widths == int32::WORD_WIDTHS => {
+                    each_unit!(batch, |at, _width, unit| Self::words(self, packed, at, min_delta, unit))
                 }
                 3 => each_unit!(batch, |at, width, unit| Self::wide_pairs(self, packed, at, width, min_delta, unit)),
                 4 => each_unit!(batch, |at, width, unit| Self::natural::<false>(
