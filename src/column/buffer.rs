@@ -6,7 +6,7 @@ use arrow::buffer::Buffer as ArrowBuffer;
 
 use crate::encoding::byte_array::{MAX_DATA, ViewBuffer, view_bytes, view_len};
 use crate::error::Result;
-use crate::kernels::{self, Value, kernels};
+use crate::kernels::{self, Value, kernels, ones};
 use crate::predicate::WINDOW_ROWS;
 
 /// Values to make room for after a batch of `rows`: batches are alike but for a window, and a window more is written before
@@ -410,19 +410,4 @@ fn buffer_index(view: u128) -> usize {
 
 fn with_buffer_index(view: u128, index: u32) -> u128 {
     view & !(u128::from(u32::MAX) << 64) | u128::from(index) << 64
-}
-
-/// Positions of the bits that are set.
-pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = usize> {
-    words.iter().enumerate().flat_map(|(index, &word)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            if left == 0 {
-                return None;
-            }
-            let bit = left.trailing_zeros() as usize;
-            left &= left - 1;
-            Some(index * 64 + bit)
-        })
-    })
 }

@@ -6,10 +6,12 @@ use bytes::Bytes;
 
 use super::buffer::{BitBuffer, Buffer};
 use super::values::{Encodings, Values};
-use super::window::{Rows, Window};
+use super::window::{Rows, Window, selected_values};
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
+use crate::kernels::kernels;
 use crate::page::{LargePage, PageBuffer, PageReader};
+use crate::predicate::Selection;
 
 /// Bytes after which a page is large: some milliseconds of decompression, in which a thread serves nobody else.
 const LARGE_PAGE: usize = 2 << 20;
@@ -52,12 +54,13 @@ pub(crate) struct Cursor<E: Encodings> {
 }
 
 impl<E: Encodings> Cursor<E> {
-    /// `continues`: whether a page's values need those of the page before; `dense`: a buffer for the values of a segment.
-    pub(crate) fn new(encodings: E, optional: bool, continues: bool, dense: E::Buffer) -> Self {
+    /// `continues`: whether a page's values need those of the page before; buffers for the values of a segment, and for values of
+    /// which some are selected.
+    pub(crate) fn new(encodings: E, optional: bool, continues: bool, [dense, all]: [E::Buffer; 2]) -> Self {
         Self {
             pages: None,
             page: PageBuffer::default(),
-            values: Values::new(encodings),
+            values: Values::new(encodings, all),
             levels: Levels::default(),
             optional,
             continues,
@@ -154,7 +157,7 @@ impl<E: Encodings> Cursor<E> {
 
     /// Bytes of memory that are kept for pages and dictionaries.
     pub(crate) fn memory(&self) -> usize {
-        self.page.memory() + self.dense.memory() + self.values.dictionary().map_or(0, Buffer::memory)
+        self.page.memory() + self.dense.memory() + self.values.memory()
     }
 
     /// Passes over `rows` rows.
@@ -280,6 +283,50 @@ impl<E: Encodings> Cursor<E> {
             }
             out.values.append_spread(&self.dense, validity.words(), len)?;
             out.append_validity(Some(validity.words()), len);
+        }
+        self.validity = validity;
+        Ok(())
+    }
+
+    /// Appends those of the next rows that are selected to `out`.
+    pub(crate) fn read_selected(&mut self, selection: &Selection, out: &mut Rows<E::Buffer>) -> Result<()> {
+        let mut done = 0;
+        while done < selection.len() {
+            let len = self.settle(selection.len() - done)?;
+            let part = selection.slice(done, done + len);
+            self.read_selected_segment(&part, out).map_err(|error| self.at_page(error))?;
+            self.left -= len;
+            done += len;
+        }
+        Ok(())
+    }
+
+    fn read_selected_segment(&mut self, selection: &Selection, out: &mut Rows<E::Buffer>) -> Result<()> {
+        let (len, count) = (selection.len(), selection.count());
+        let mut validity = std::mem::take(&mut self.validity);
+        validity.clear();
+        let set = self.read_levels_into(len, &mut validity)?;
+        if count == 0 {
+            self.owed_values += set;
+            self.validity = validity;
+            return Ok(());
+        }
+        self.settle_values()?;
+        let page = self.page.values();
+        self.counts.unpacked += self.values.miniblocks(set);
+        if set == len {
+            self.values.read_selected(page, set, selection.words(), count, &mut out.values)?;
+            out.append_validity(None, count);
+        } else {
+            let (of_values, of_rows) = selected_values(selection, validity.words());
+            self.dense.clear();
+            if set > 0 {
+                let words = &of_values[..set.div_ceil(64)];
+                let wanted = kernels().count_ones(words);
+                self.values.read_selected(page, set, words, wanted, &mut self.dense)?;
+            }
+            out.values.append_spread(&self.dense, &of_rows[..count.div_ceil(64)], count)?;
+            out.append_validity(Some(&of_rows), count);
         }
         self.validity = validity;
         Ok(())

@@ -1,12 +1,13 @@
 //! FIXED_LEN_BYTE_ARRAY: rows of one width, and their decoders.
 
-use super::buffer::{Buffer, ones};
+use super::buffer::Buffer;
 use super::matcher::FixedByteMatcher;
 use super::values::{Encodings, not_for};
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta_byte_array::DeltaByteArray;
 use crate::encoding::plain::PlainFixedByteArray;
 use crate::error::{Error, Result};
+use crate::kernels::ones;
 use crate::page::Encoding;
 
 /// Bytes that a buffer holds at most: where Arrow's arrays of this kind end.

@@ -14,12 +14,12 @@ use super::cursor::Cursor;
 use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
 use super::values::{BitEncodings, ByteEncodings, Encodings, FixedEncodings};
-use super::window::{Rows, Window};
+use super::window::{Rows, Window, Words, selected_values};
 use super::{Column, ColumnKind, Domain, Integers, PageCounts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, kernels};
 use crate::page::{LargePage, Limits, PageReader};
-use crate::predicate::{Attempts, IntSet, Matches, Selection, ValueSet, Verdict, WINDOW_ROWS};
+use crate::predicate::{Attempts, IntSet, Matches, Selection, ValueSet, Verdict};
 
 /// Opens a column; it has no chunk yet. What it decodes stays within `limits`.
 ///
@@ -73,21 +73,19 @@ struct Reader<E: Encodings> {
     indices: Numbers<u32>,
 }
 
-type Words = [u64; WINDOW_ROWS / 64];
-
 impl<E: Encodings> Reader<E>
 where
     E::Buffer: FinishRows,
 {
     fn new(encodings: E, kind: ColumnKind, limits: &Limits) -> Self {
         let spread = encodings.buffer();
-        let [window, rows, dense, segment] = std::array::from_fn(|_| {
+        let [window, rows, dense, segment, all] = std::array::from_fn(|_| {
             let mut buffer = encodings.buffer();
             buffer.set_limit(limits.max_batch_size);
             buffer
         });
         Self {
-            cursor: Cursor::new(encodings, kind.optional, kind.continues, segment),
+            cursor: Cursor::new(encodings, kind.optional, kind.continues, [segment, all]),
             kind,
             window: Window::new(window),
             conditions: Vec::new(),
@@ -151,11 +149,8 @@ where
             self.rows.append_validity(None, count);
             return Ok(());
         };
-        // Which of the dense values are selected, and which of the selected rows have one.
-        let (mut of_values, mut of_rows): (Words, Words) = ([0; _], [0; _]);
-        kernels().pext_words(selection.words(), validity, &mut of_values);
-        kernels().pext_words(validity, selection.words(), &mut of_rows);
-        let values = of_values.iter().map(|word| word.count_ones() as usize).sum();
+        let (of_values, of_rows) = selected_values(selection, validity);
+        let values = kernels().count_ones(&of_values);
         let words = (window.rows - window.nulls).div_ceil(64);
         self.dense.clear();
         if window.coded {
@@ -181,8 +176,7 @@ where
         if selection.count() == to - from {
             self.cursor.read_rows(to - from, &mut self.rows)?;
         } else {
-            self.cursor.read_window(to - from, true, &mut self.window)?;
-            self.append_window_inner(&selection.slice(from, to))?;
+            self.cursor.read_selected(&selection.slice(from, to), &mut self.rows)?;
         }
         self.cursor.skip(selection.len() - to);
         Ok(())

@@ -39,6 +39,20 @@ pub(crate) trait Encodings: Send {
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 
+    /// Passes over `count` values and appends those that are set in `words`, `wanted` of them, if that is quicker than to read
+    /// all; whether it was done.
+    fn read_selected(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        words: &[u64],
+        wanted: usize,
+        out: &mut Self::Buffer,
+    ) -> Result<bool> {
+        let _ = (page, count, words, wanted, out);
+        Ok(false)
+    }
+
     /// Whether [`Encodings::read_matches`] is quicker than to read the values first.
     fn can_match(&self, matcher: &Self::Matcher) -> bool {
         let _ = matcher;
@@ -79,17 +93,24 @@ pub(crate) struct Values<E: Encodings> {
     /// Whether the present page has no value bytes, as one of NULLs alone may.
     is_empty: bool,
     scratch: Numbers<u32>,
+    /// Those of them that are selected.
+    selected: Numbers<u32>,
+    /// Values of which some are selected.
+    all: E::Buffer,
 }
 
 impl<E: Encodings> Values<E> {
-    pub(crate) fn new(encodings: E) -> Self {
+    /// `all`: a buffer for values of which some are selected.
+    pub(crate) fn new(encodings: E, all: E::Buffer) -> Self {
         Self {
             encodings,
+            all,
             indices: Indices::default(),
             dictionary: None,
             coded: false,
             is_empty: false,
             scratch: Numbers::default(),
+            selected: Numbers::default(),
         }
     }
 
@@ -159,6 +180,40 @@ impl<E: Encodings> Values<E> {
         let result = self.read_indices(page, count, &mut indices).and_then(|()| self.gather(&indices, out));
         self.scratch = indices;
         result
+    }
+
+    /// Appends those of the next `count` values that are set in `words`, of which there are `wanted`; the others go.
+    pub(crate) fn read_selected(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        words: &[u64],
+        wanted: usize,
+        out: &mut E::Buffer,
+    ) -> Result<()> {
+        self.check_present(count)?;
+        if self.coded {
+            let mut indices = std::mem::take(&mut self.scratch);
+            indices.clear();
+            self.selected.clear();
+            let result = self.read_indices(page, count, &mut indices).and_then(|()| {
+                self.selected.append_selected(&indices, words, wanted)?;
+                self.gather(&self.selected, out)
+            });
+            self.scratch = indices;
+            return result;
+        }
+        if self.encodings.read_selected(page, count, words, wanted, out)? {
+            return Ok(());
+        }
+        self.all.clear();
+        self.encodings.read(page, count, &mut self.all)?;
+        out.append_selected(&self.all, words, wanted)
+    }
+
+    /// Bytes of memory that are kept for the dictionary and for values of which some are selected.
+    pub(crate) fn memory(&self) -> usize {
+        self.all.memory() + self.dictionary.as_ref().map_or(0, Buffer::memory)
     }
 
     /// Appends the next `count` indices, all in range of the dictionary.
@@ -302,6 +357,21 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         }
     }
 
+    fn read_selected(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        words: &[u64],
+        wanted: usize,
+        out: &mut Numbers<T>,
+    ) -> Result<bool> {
+        let quicker = self.encoding == Encoding::Plain && wanted <= count / FEW;
+        if quicker {
+            self.plain.read_selected(page, count, words, out.grow(wanted))?;
+        }
+        Ok(quicker)
+    }
+
     fn can_match(&self, matcher: &IntMatcher<T>) -> bool {
         self.encoding == Encoding::DeltaBinaryPacked && matcher.as_range().is_some()
     }
@@ -360,6 +430,15 @@ impl ByteEncodings {
         }
     }
 
+    /// Checks the values from `start` on, which are of `page`.
+    fn check(&self, page: &[u8], out: &ByteBuffer, start: usize) -> Result<()> {
+        // No value is longer than its page.
+        if page.len() > self.max_value_size {
+            self.check_lengths(&out.views()[start..])?;
+        }
+        if self.utf8 && !self.is_ascii { Self::validate(out, start) } else { Ok(()) }
+    }
+
     fn check_lengths(&self, views: &[u128]) -> Result<()> {
         match views.iter().map(|view| view_len(*view)).max() {
             Some(longest) if longest > self.max_value_size => Err(Error::limit(format!(
@@ -379,6 +458,9 @@ impl ByteEncodings {
         Ok(())
     }
 }
+
+/// One of so many values, or fewer, is quicker picked by itself than from all of them.
+const FEW: usize = 8;
 
 /// Byte arrays that are read at once: between two calls an arena that has grown large can be sealed.
 const BYTE_ARRAYS_AT_ONCE: usize = 1024;
@@ -425,11 +507,29 @@ impl Encodings for ByteEncodings {
             out.seal_large();
             left -= some;
         }
-        // No value is longer than its page.
-        if page.len() > self.max_value_size {
-            self.check_lengths(&out.views()[start..])?;
+        self.check(page, out, start)
+    }
+
+    fn read_selected(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        words: &[u64],
+        wanted: usize,
+        out: &mut ByteBuffer,
+    ) -> Result<bool> {
+        if wanted > count / FEW {
+            return Ok(false);
         }
-        if self.utf8 && !self.is_ascii { Self::validate(out, start) } else { Ok(()) }
+        let start = out.len();
+        match self.encoding {
+            Encoding::DeltaLengthByteArray => self.delta_length.read_selected(page, count, words, out.sink())?,
+            Encoding::DeltaByteArray => self.delta.read_selected(page, count, words, out.sink())?,
+            _ => self.plain.read_selected(page, count, words, out.sink())?,
+        }
+        out.seal_large();
+        self.check(page, out, start)?;
+        Ok(true)
     }
 
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {

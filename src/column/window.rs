@@ -1,6 +1,19 @@
 //! Rows on their way: a window for the predicates, and the survivors.
 
 use super::buffer::{BitBuffer, Buffer, Numbers};
+use crate::kernels::kernels;
+use crate::predicate::{Selection, WINDOW_ROWS};
+
+/// A bit for each row of a window, or for each of its values.
+pub(super) type Words = [u64; WINDOW_ROWS / 64];
+
+/// Of rows of which some are NULL: which of the values are selected, and which of the selected rows have one.
+pub(super) fn selected_values(selection: &Selection, validity: &[u64]) -> (Words, Words) {
+    let (mut of_values, mut of_rows): (Words, Words) = ([0; _], [0; _]);
+    kernels().pext_words(selection.words(), validity, &mut of_values);
+    kernels().pext_words(validity, selection.words(), &mut of_rows);
+    (of_values, of_rows)
+}
 
 /// Rows that were read for the predicates: dense values, and where they belong.
 pub(crate) struct Window<B> {

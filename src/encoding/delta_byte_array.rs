@@ -1,16 +1,18 @@
 //! DELTA_BYTE_ARRAY: how much of the value before stays (DELTA_BINARY_PACKED), then what follows it
 //! (DELTA_LENGTH_BYTE_ARRAY).
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
-use crate::kernels::{FrontCoded, LONGEST, MARGIN, kernels};
+use crate::kernels::{FrontCoded, LONGEST, MARGIN, Misfit, kernels, ones};
 
 use super::byte_array::{
     INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_at, load_payload, long_view, make_inline_view, view_bytes,
 };
 use super::delta_binary_packed::DeltaBinaryPacked;
 
-/// Values whose lengths are decoded together.
-const BATCH: usize = 256;
+/// Values whose lengths are decoded together: whole words of a bitmap.
+const BATCH: usize = 1024;
 
 /// Bytes that are copied at once; what is written too many is overwritten.
 const CHUNK: usize = 32;
@@ -37,16 +39,63 @@ static FIRST: [u128; WORD + 1] = {
 /// Each call takes the page of the last `reset`, and may panic on another.
 #[derive(Debug, Clone, Default)]
 pub struct DeltaByteArray {
+    lengths: Lengths,
+    is_ascii: bool,
+    previous: Vec<u8>,
+}
+
+/// The lengths of the values, and where their suffixes are.
+#[derive(Debug, Clone, Default)]
+struct Lengths {
     prefixes: DeltaBinaryPacked<i32>,
     suffixes: DeltaBinaryPacked<i32>,
     /// Where the stream of suffix lengths is.
     suffixes_start: usize,
     /// Where the next suffix is.
     position: usize,
-    is_ascii: bool,
-    previous: Vec<u8>,
+    /// Those of the batch.
     prefix_lengths: Vec<i32>,
     suffix_lengths: Vec<i32>,
+}
+
+impl Lengths {
+    fn reset(&mut self, page: &[u8]) -> Result<()> {
+        self.prefixes.reset(page)?;
+        self.suffixes_start = self.prefixes.end(page)?;
+        let rest = &page[self.suffixes_start..];
+        self.suffixes.reset(rest)?;
+        if self.prefixes.remaining() != self.suffixes.remaining() {
+            return Err(Error::corrupt(format!(
+                "DELTA_BYTE_ARRAY of {} prefixes and {} suffixes",
+                self.prefixes.remaining(),
+                self.suffixes.remaining()
+            )));
+        }
+        self.position = self.suffixes_start + self.suffixes.end(rest)?;
+        self.prefix_lengths.resize(BATCH, 0);
+        self.suffix_lengths.resize(BATCH, 0);
+        Ok(())
+    }
+
+    /// The next values, up to [`BATCH`] of them after one of `before` bytes.
+    fn next_batch<'a>(&'a mut self, page: &'a [u8], count: usize, before: usize) -> Result<FrontCoded<'a>> {
+        let prefixes = &mut self.prefix_lengths[..count];
+        let suffixes = &mut self.suffix_lengths[..count];
+        self.prefixes.read(page, prefixes)?;
+        self.suffixes.read(&page[self.suffixes_start..], suffixes)?;
+        let values = FrontCoded::new(kernels(), (prefixes, suffixes), before, page, self.position).map_err(corrupt)?;
+        self.position = values.end();
+        Ok(values)
+    }
+}
+
+#[cold]
+fn corrupt(misfit: Misfit) -> Error {
+    Error::corrupt(match misfit {
+        Misfit::Length => "byte array length is negative, or exceeds 31 bits",
+        Misfit::Prefix => "prefix is longer than the value before",
+        Misfit::End => "byte array lengths exceed the page",
+    })
 }
 
 impl DeltaByteArray {
@@ -61,21 +110,8 @@ impl DeltaByteArray {
         if !keep_previous {
             self.previous.clear();
         }
-        self.prefixes.reset(page)?;
-        self.suffixes_start = self.prefixes.end(page)?;
-        let rest = &page[self.suffixes_start..];
-        self.suffixes.reset(rest)?;
-        if self.prefixes.remaining() != self.suffixes.remaining() {
-            return Err(Error::corrupt(format!(
-                "DELTA_BYTE_ARRAY of {} prefixes and {} suffixes",
-                self.prefixes.remaining(),
-                self.suffixes.remaining()
-            )));
-        }
-        self.position = self.suffixes_start + self.suffixes.end(rest)?;
-        self.is_ascii = page[self.position..].is_ascii() && self.previous.is_ascii();
-        self.prefix_lengths.resize(BATCH, 0);
-        self.suffix_lengths.resize(BATCH, 0);
+        self.lengths.reset(page)?;
+        self.is_ascii = page[self.lengths.position..].is_ascii() && self.previous.is_ascii();
         Ok(())
     }
 
@@ -91,7 +127,7 @@ impl DeltaByteArray {
 
     /// Values that are left, by the header's word.
     pub fn remaining(&self) -> usize {
-        self.prefixes.remaining()
+        self.lengths.prefixes.remaining()
     }
 
     /// Appends the next `count` values to `out`.
@@ -100,17 +136,13 @@ impl DeltaByteArray {
     /// Corrupt: fewer are left, a length is negative or past the end of the page, or a prefix is longer than the value
     /// before. Limit: `out` is full.
     pub fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()> {
-        let mut left = count;
-        while left > 0 {
-            let batch = left.min(BATCH);
-            let start = self.position;
-            let are_short = self.next_batch(page, batch)?;
-            if are_short && self.previous.len() <= INLINE_LEN {
-                self.read_short(page, start, batch, out);
-            } else {
-                self.read_any(page, start, batch, out)?;
+        for first in (0..count).step_by(BATCH) {
+            let values = self.lengths.next_batch(page, BATCH.min(count - first), self.previous.len())?;
+            if values.longest().max(self.previous.len()) <= INLINE_LEN {
+                read_short(values, &mut self.previous, out);
+            } else if !read_registers(values, &mut self.previous, out)? {
+                read_any(values, &mut self.previous, out)?;
             }
-            left -= batch;
         }
         Ok(())
     }
@@ -120,23 +152,18 @@ impl DeltaByteArray {
     /// # Errors
     /// As [`DeltaByteArray::read`], and Corrupt: a value has another length.
     pub fn read_fixed(&mut self, page: &[u8], count: usize, width: usize, out: &mut Vec<u8>) -> Result<()> {
-        let mut left = count;
-        while left > 0 {
-            let batch = left.min(BATCH);
-            let start = self.position;
-            self.next_batch(page, batch)?;
-            let lengths = self.prefix_lengths[..batch].iter().zip(&self.suffix_lengths[..batch]);
-            if lengths.fold(false, |other, (&prefix, &suffix)| other | ((prefix + suffix) as usize != width)) {
+        for first in (0..count).step_by(BATCH) {
+            let values = self.lengths.next_batch(page, BATCH.min(count - first), self.previous.len())?;
+            if values.lengths().fold(false, |other, (prefix, suffix)| other | (prefix + suffix != width)) {
                 return Err(Error::corrupt(format!("DELTA_BYTE_ARRAY with values that are not of {width} bytes")));
             }
             // The first prefix is within the value before, whatever its length was.
             self.previous.resize(width, 0);
             if width <= WORD {
-                self.read_words(page, start, batch, width, out);
+                read_words(values, &mut self.previous, width, out);
             } else {
-                self.read_rows(page, start, batch, width, out);
+                read_rows(values, &mut self.previous, width, out);
             }
-            left -= batch;
         }
         Ok(())
     }
@@ -146,63 +173,44 @@ impl DeltaByteArray {
     /// # Errors
     /// As [`DeltaByteArray::read`].
     pub fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
-        let mut left = count;
-        while left > 0 {
-            let batch = left.min(BATCH);
-            self.next_batch(page, batch)?;
-            self.rebuild_previous(page, batch);
-            left -= batch;
+        for first in (0..count).step_by(BATCH) {
+            let values = self.lengths.next_batch(page, BATCH.min(count - first), self.previous.len())?;
+            rebuild(&mut self.previous, values, 0..values.count(), values.end());
         }
         Ok(())
     }
 
-    /// Decodes and checks the lengths of the next values into the scratch, and moves past their suffixes;
-    /// returns whether all values fit in their views.
-    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<bool> {
-        let prefixes = &mut self.prefix_lengths[..count];
-        let suffixes = &mut self.suffix_lengths[..count];
-        self.prefixes.read(page, prefixes)?;
-        self.suffixes.read(&page[self.suffixes_start..], suffixes)?;
-
-        // All checks are sign bits. A sum that overflows is negative, and the length of a value that no view can have.
-        let (mut negative, mut short_before, mut long) = (0, 0, 0);
-        for (&prefix, &suffix) in prefixes.iter().zip(&*suffixes) {
-            let length = prefix.wrapping_add(suffix);
-            negative |= prefix | suffix | length;
-            long |= (INLINE_LEN as i32).wrapping_sub(length);
+    /// Moves past the next `count` values, and appends those that are set in `words` to `out`: of the others it copies what these
+    /// begin with.
+    ///
+    /// # Errors
+    /// As [`DeltaByteArray::read`].
+    pub fn read_selected(&mut self, page: &[u8], count: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
+        for first in (0..count).step_by(BATCH) {
+            let batch = BATCH.min(count - first);
+            let values = self.lengths.next_batch(page, batch, self.previous.len())?;
+            let (mut done, mut end) = (0, values.start());
+            for index in ones(&words[first / 64..(first + batch).div_ceil(64)]) {
+                end += values.suffixes(done..index + 1);
+                rebuild(&mut self.previous, values, done..index + 1, end);
+                out.push(&self.previous)?;
+                done = index + 1;
+            }
+            rebuild(&mut self.previous, values, done..batch, values.end());
         }
-        for ((&prefix, &suffix), &next) in prefixes.iter().zip(&*suffixes).zip(prefixes.iter().skip(1)) {
-            short_before |= prefix.wrapping_add(suffix).wrapping_sub(next);
-        }
-        if negative < 0 {
-            return Err(Error::corrupt("byte array length is negative, or exceeds 31 bits"));
-        }
-        if short_before < 0 || prefixes.first().is_some_and(|&prefix| prefix as usize > self.previous.len()) {
-            return Err(Error::corrupt("prefix is longer than the value before"));
-        }
-        let bytes = total_length(suffixes);
-        if bytes > (page.len() - self.position) as u64 {
-            return Err(Error::corrupt("byte array lengths exceed the page"));
-        }
-        self.position += bytes as usize;
-        Ok(long >= 0)
+        Ok(())
     }
+}
 
-    /// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
-    fn read_short(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) {
-        let mut view = make_inline_view(&self.previous).unwrap_or_default();
-        if start >= MARGIN && page.len() - self.position >= MARGIN {
-            let (prefixes, suffixes) = (&self.prefix_lengths[..count], &self.suffix_lengths[..count]);
-            let input = FrontCoded { prefixes, suffixes, bytes: page, start };
-            view = kernels().front_coded(input, view, out.grow(count));
-            self.previous.clear();
-            self.previous.extend_from_slice(view_bytes(&view, &[]));
-            return;
-        }
-        let mut position = start;
-        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
-        for (slot, (&prefix, &suffix)) in out.grow(count).iter_mut().zip(lengths) {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
+/// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
+fn read_short(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut ViewBuffer) {
+    let mut view = make_inline_view(previous).unwrap_or_default();
+    let page = values.bytes();
+    if values.start() >= MARGIN && page.len() - values.end() >= MARGIN {
+        view = kernels().front_coded(values, view, out.grow(values.count()));
+    } else {
+        let mut position = values.start();
+        for (slot, (prefix, suffix)) in out.grow(values.count()).iter_mut().zip(values.lengths()) {
             let length = prefix + suffix;
             let kept = PAYLOAD[prefix % PAYLOAD.len()];
             // The mask of the prefix is part of that of the value.
@@ -213,152 +221,126 @@ impl DeltaByteArray {
             *slot = view;
             position += suffix;
         }
-        self.previous.clear();
-        self.previous.extend_from_slice(view_bytes(&view, &[]));
     }
-
-    /// Appends values of any length.
-    ///
-    /// All are written to the buffer, and the next one over those that fit in their views.
-    fn read_any(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) -> Result<()> {
-        if self.read_registers(page, start, count, out)? {
-            return Ok(());
-        }
-        let slack = self.previous.len() + CHUNK;
-        let total = total_length(&self.prefix_lengths[..count]) + total_length(&self.suffix_lengths[..count]);
-        // What does not fit an address does not fit the buffer.
-        let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let mut write = out.reserve(total.saturating_add(slack))?;
-        out.data.resize(write + total + slack, 0);
-        let buffer_index = out.buffer_index;
-        // Apart, so that the loop can fill both.
-        let mut data = std::mem::take(&mut out.data);
-        let bytes = &mut data[..];
-        // As if it were a short value that the first one of the batch is written over.
-        bytes[write..write + self.previous.len()].copy_from_slice(&self.previous);
-        let mut previous = write;
-        let mut length = self.previous.len();
-        let mut position = start;
-        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
-        for (slot, (&prefix, &suffix)) in out.grow(count).iter_mut().zip(lengths) {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
-            if previous != write {
-                copy_prefix(bytes, previous, write, prefix);
-            }
-            copy_suffix(bytes, write + prefix, page, position, suffix);
-            position += suffix;
-            length = prefix + suffix;
-            previous = write;
-            // There is slack after the last value.
-            let payload = bytes[write..].first_chunk::<12>().map_or(0, inline_payload);
-            *slot = (payload & PAYLOAD[length.min(LONG)]) | length as u128;
-            if length > INLINE_LEN {
-                // The end of the data fits in 31 bits.
-                *slot |= long_view(0, 0, buffer_index, write as u32);
-                write += length;
-            }
-        }
-        self.previous.clear();
-        self.previous.extend_from_slice(&bytes[previous..previous + length]);
-        data.truncate(write);
-        out.data = data;
-        Ok(())
-    }
-
-    /// Appends values if none of them is longer than a register, and the processor has such.
-    fn read_registers(&mut self, page: &[u8], start: usize, count: usize, out: &mut ViewBuffer) -> Result<bool> {
-        let (prefixes, suffixes) = (&self.prefix_lengths[..count], &self.suffix_lengths[..count]);
-        let (longest, total) = prefixes.iter().zip(suffixes).fold((0, 0), |(longest, total), (&prefix, &suffix)| {
-            let length = prefix.wrapping_add(suffix);
-            (length.max(longest), length.wrapping_add(total))
-        });
-        let Some(value) = self.previous.get(..).filter(|value| value.len() <= LONGEST && longest <= LONGEST as i32)
-        else {
-            return Ok(false);
-        };
-        let mut register = [0; LONGEST];
-        register[..value.len()].copy_from_slice(value);
-        let input = FrontCoded { prefixes, suffixes, bytes: page, start };
-        let buffer_index = out.buffer_index;
-        // SAFETY: the kernel says how many bytes it wrote.
-        let done = unsafe {
-            out.append_with(count, total as usize + LONGEST, |data, first, views| {
-                kernels().front_coded_long(input, &mut register, data, (buffer_index, first), views)
-            })
-        };
-        let done = done?;
-        if done && let (Some(prefix), Some(suffix)) = (prefixes.last(), suffixes.last()) {
-            let length = (prefix + suffix) as usize;
-            self.previous.clear();
-            self.previous.extend_from_slice(&register[..length]);
-        }
-        Ok(done)
-    }
-
-    /// Appends values of at most [`WORD`] bytes: a register is the state.
-    fn read_words(&mut self, page: &[u8], start: usize, count: usize, width: usize, out: &mut Vec<u8>) {
-        let mut word = load_at(&self.previous, 0, 0, width);
-        let mut position = start;
-        let mut write = out.len();
-        // Words are written whole: what is too much is overwritten by the next one, or cut off.
-        out.resize(write + count * width + WORD - width, 0);
-        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
-        for (&prefix, &suffix) in lengths {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
-            let kept = FIRST[prefix.min(WORD)];
-            word = (word & kept) | (load_at(page, position, prefix, suffix) & !kept);
-            out[write..write + WORD].copy_from_slice(&word.to_le_bytes());
-            write += width;
-            position += suffix;
-        }
-        out.truncate(write);
-        self.previous.copy_from_slice(&word.to_le_bytes()[..width]);
-    }
-
-    /// Appends values of `width` bytes, each from the one before.
-    fn read_rows(&mut self, page: &[u8], start: usize, count: usize, width: usize, out: &mut Vec<u8>) {
-        let first = out.len();
-        out.resize(first + count * width, 0);
-        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
-        let mut position = start;
-        let mut previous = self.previous.as_slice();
-        for (row, (&prefix, &suffix)) in out[first..].chunks_exact_mut(width).zip(lengths) {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
-            row[..prefix].copy_from_slice(&previous[..prefix]);
-            row[prefix..].copy_from_slice(&page[position..position + suffix]);
-            position += suffix;
-            previous = row;
-        }
-        self.previous.copy_from_slice(&out[out.len() - width..]);
-    }
-
-    /// Makes `previous` the last value of the batch without those before it: from the end backwards, each value gives
-    /// the bytes after its prefix that no later one has replaced.
-    fn rebuild_previous(&mut self, page: &[u8], count: usize) {
-        let lengths = self.prefix_lengths[..count].iter().zip(&self.suffix_lengths[..count]);
-        let mut position = self.position;
-        let mut missing = None;
-        for (&prefix, &suffix) in lengths.rev() {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
-            position -= suffix;
-            let end = *missing.get_or_insert_with(|| {
-                self.previous.resize(prefix + suffix, 0);
-                prefix + suffix
-            });
-            if prefix < end {
-                self.previous[prefix..end].copy_from_slice(&page[position..position + end - prefix]);
-                missing = Some(prefix);
-            }
-            if prefix == 0 {
-                break;
-            }
-        }
-    }
+    previous.clear();
+    previous.extend_from_slice(view_bytes(&view, &[]));
 }
 
-/// The sum of lengths of a batch, none of which is negative.
-fn total_length(lengths: &[i32]) -> u64 {
-    lengths.iter().map(|length| u64::from(length.cast_unsigned())).sum()
+/// Appends values if none of them is longer than a register, and the processor has such.
+fn read_registers(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut ViewBuffer) -> Result<bool> {
+    if values.longest().max(previous.len()) > LONGEST {
+        return Ok(false);
+    }
+    let mut register = [0; LONGEST];
+    register[..previous.len()].copy_from_slice(previous);
+    let buffer_index = out.buffer_index;
+    // SAFETY: the kernel says how many bytes it wrote.
+    let done = unsafe {
+        out.append_with(values.count(), values.total() + LONGEST, |data, first, views| {
+            kernels().front_coded_long(values, &mut register, data, (buffer_index, first), views)
+        })
+    };
+    let done = done?;
+    if done && let Some((prefix, suffix)) = values.lengths().next_back() {
+        previous.clear();
+        previous.extend_from_slice(&register[..prefix + suffix]);
+    }
+    Ok(done)
+}
+
+/// Appends values of any length.
+///
+/// All are written to the buffer, and the next one over those that fit in their views.
+fn read_any(values: FrontCoded<'_>, last: &mut Vec<u8>, out: &mut ViewBuffer) -> Result<()> {
+    let slack = last.len() + CHUNK;
+    // What does not fit an address does not fit the buffer.
+    let mut write = out.reserve(values.total().saturating_add(slack))?;
+    out.data.resize(write + values.total() + slack, 0);
+    let buffer_index = out.buffer_index;
+    // Apart, so that the loop can fill both.
+    let mut data = std::mem::take(&mut out.data);
+    let bytes = &mut data[..];
+    // As if it were a short value that the first one of the batch is written over.
+    bytes[write..write + last.len()].copy_from_slice(last);
+    let mut previous = write;
+    let mut length = last.len();
+    let (page, mut position) = (values.bytes(), values.start());
+    for (slot, (prefix, suffix)) in out.grow(values.count()).iter_mut().zip(values.lengths()) {
+        if previous != write {
+            copy_prefix(bytes, previous, write, prefix);
+        }
+        copy_suffix(bytes, write + prefix, page, position, suffix);
+        position += suffix;
+        length = prefix + suffix;
+        previous = write;
+        // There is slack after the last value.
+        let payload = bytes[write..].first_chunk::<12>().map_or(0, inline_payload);
+        *slot = (payload & PAYLOAD[length.min(LONG)]) | length as u128;
+        if length > INLINE_LEN {
+            // The end of the data fits in 31 bits.
+            *slot |= long_view(0, 0, buffer_index, write as u32);
+            write += length;
+        }
+    }
+    last.clear();
+    last.extend_from_slice(&bytes[previous..previous + length]);
+    data.truncate(write);
+    out.data = data;
+    Ok(())
+}
+
+/// Appends values of `width` bytes, at most [`WORD`] of them: a register is the state.
+fn read_words(values: FrontCoded<'_>, previous: &mut [u8], width: usize, out: &mut Vec<u8>) {
+    let mut word = load_at(previous, 0, 0, width);
+    let (page, mut position) = (values.bytes(), values.start());
+    let mut write = out.len();
+    // Words are written whole: what is too much is overwritten by the next one, or cut off.
+    out.resize(write + values.count() * width + WORD - width, 0);
+    for (prefix, suffix) in values.lengths() {
+        let kept = FIRST[prefix.min(WORD)];
+        word = (word & kept) | (load_at(page, position, prefix, suffix) & !kept);
+        out[write..write + WORD].copy_from_slice(&word.to_le_bytes());
+        write += width;
+        position += suffix;
+    }
+    out.truncate(write);
+    previous.copy_from_slice(&word.to_le_bytes()[..width]);
+}
+
+/// Appends values of `width` bytes, each from the one before.
+fn read_rows(values: FrontCoded<'_>, last: &mut [u8], width: usize, out: &mut Vec<u8>) {
+    let first = out.len();
+    out.resize(first + values.count() * width, 0);
+    let (page, mut position) = (values.bytes(), values.start());
+    let mut previous = &*last;
+    for (row, (prefix, suffix)) in out[first..].chunks_exact_mut(width).zip(values.lengths()) {
+        row[..prefix].copy_from_slice(&previous[..prefix]);
+        row[prefix..].copy_from_slice(&page[position..position + suffix]);
+        position += suffix;
+        previous = row;
+    }
+    last.copy_from_slice(&out[out.len() - width..]);
+}
+
+/// Makes `previous`, which is the value before `range`, the last one of it without those between: from `end`, that of its suffix,
+/// backwards each value gives the bytes after its prefix that no later one has replaced.
+fn rebuild(previous: &mut Vec<u8>, values: FrontCoded<'_>, range: Range<usize>, end: usize) {
+    let mut position = end;
+    let mut missing = None;
+    for (prefix, suffix) in values.lengths_of(range).rev() {
+        position -= suffix;
+        let end = *missing.get_or_insert_with(|| {
+            previous.resize(prefix + suffix, 0);
+            prefix + suffix
+        });
+        if prefix < end {
+            previous[prefix..end].copy_from_slice(&values.bytes()[position..position + end - prefix]);
+            missing = Some(prefix);
+        }
+        if prefix == 0 {
+            break;
+        }
+    }
 }
 
 /// The bytes as the payload of a view.

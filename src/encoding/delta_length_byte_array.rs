@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::kernels::ones;
 
 use super::byte_array::{INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view};
 use super::delta_binary_packed::DeltaBinaryPacked;
 
-/// Values whose lengths are decoded together.
-const BATCH: usize = 256;
+/// Values whose lengths are decoded together: whole words of a bitmap.
+const BATCH: usize = 1024;
 
 /// A cursor over the values of one DELTA_LENGTH_BYTE_ARRAY stream.
 ///
@@ -76,6 +77,27 @@ impl DeltaLengthByteArray {
             let batch = left.min(BATCH);
             self.next_batch(page, batch)?;
             left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Moves past the next `count` values, and appends those that are set in `words` to `out`.
+    ///
+    /// # Errors
+    /// As [`DeltaLengthByteArray::read`].
+    pub fn read_selected(&mut self, page: &[u8], count: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
+        for first in (0..count).step_by(BATCH) {
+            let batch = BATCH.min(count - first);
+            let mut position = self.position;
+            self.next_batch(page, batch)?;
+            let mut done = 0;
+            for index in ones(&words[first / 64..(first + batch).div_ceil(64)]) {
+                // They do not exceed the page.
+                position += self.scratch[done..index].iter().sum::<i32>() as usize;
+                let end = position + self.scratch[index] as usize;
+                out.push(&page[position..end])?;
+                (position, done) = (end, index + 1);
+            }
         }
         Ok(())
     }

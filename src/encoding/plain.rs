@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use crate::encoding::byte_array::{INLINE_LEN, ViewBuffer, long_view};
 use crate::error::{Error, Result};
+use crate::kernels::ones;
 
 /// A type that PLAIN stores little endian in a fixed number of bytes.
 pub trait Fixed: Copy {
@@ -67,6 +68,18 @@ impl<U: Fixed> PlainFixed<U> {
     /// The page holds fewer values.
     pub fn skip(&mut self, page: &[u8], n: usize) -> Result<()> {
         take(page, &mut self.position, n, U::WIDTH).map(drop)
+    }
+
+    /// Steps over the next `n` values, and writes those that are set in `words` to `out`, which has room for as many.
+    ///
+    /// # Errors
+    /// The page holds fewer values.
+    pub fn read_selected(&mut self, page: &[u8], n: usize, words: &[u64], out: &mut [U]) -> Result<()> {
+        let bytes = take(page, &mut self.position, n, U::WIDTH)?;
+        for (index, out) in ones(words).zip(out.chunks_mut(1)) {
+            U::copy(&bytes[index * U::WIDTH..][..U::WIDTH], out);
+        }
+        Ok(())
     }
 }
 
@@ -198,6 +211,20 @@ impl PlainByteArray {
             self.next(page)?;
         }
         Ok(())
+    }
+
+    /// Steps over the next `n` values, and appends those that are set in `words` to `out`.
+    ///
+    /// # Errors
+    /// As [`PlainByteArray::read`].
+    pub fn read_selected(&mut self, page: &[u8], n: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
+        let mut done = 0;
+        for index in ones(words) {
+            self.skip(page, index - done)?;
+            self.read(page, 1, out)?;
+            done = index + 1;
+        }
+        self.skip(page, n - done)
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 use super::delta::decode_octets;
 use super::delta::{self, Runs, decode, sum};
 use super::tools;
-use super::{Isa, Kernels, bits, compare, interleave, lane, select, sets, unpack, value, views};
+use super::{Isa, Kernels, bits, compare, front_coding, interleave, lane, select, sets, unpack, value, views};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -74,9 +74,13 @@ macro_rules! table {
             U::interleave(streams, stride, out);
         }
         $(#[$feature])*
-        unsafe fn front_coded(input: &views::FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+        fn front_coded_lengths(prefixes: &[i32], suffixes: &[i32]) -> front_coding::Lengths {
+            front_coding::lengths(prefixes, suffixes)
+        }
+        $(#[$feature])*
+        unsafe fn front_coded(values: &front_coding::FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
             // SAFETY: the caller's.
-            unsafe { views::front_coded(input, previous, out) }
+            unsafe { front_coding::front_coded(values, previous, out) }
         }
         $(#[$feature])*
         fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
@@ -132,6 +136,7 @@ macro_rules! table {
                 interleave: interleave::<u128>,
             },
             unpack: up_to_32!(unpack),
+            front_coded_lengths,
             front_coded,
             front_coded_long: None,
             in_views,

@@ -12,7 +12,8 @@
 //! | `delta` | DELTA_BINARY_PACKED: the walk over blocks for all instruction sets, and the generic engines |
 //! | `compare`, `sets` | comparisons and membership, to bitmaps |
 //! | `select` | selected values moved together, apart, and by index |
-//! | `views` | Arrow views of byte arrays |
+//! | `front_coding` | byte arrays of which each begins as the one before |
+//! | `views` | Arrow views of byte arrays in sets |
 //! | `unpack`, `interleave` | bit-packed values; values from streams of their bytes |
 //! | `bits`, `varint` | bitmaps; integers of any length |
 //! | `tools` | what differs between instruction sets in few words |
@@ -35,6 +36,7 @@ mod avx512;
 mod bits;
 mod compare;
 mod delta;
+mod front_coding;
 mod interleave;
 mod isa;
 mod lane;
@@ -48,13 +50,13 @@ mod value;
 mod varint;
 mod views;
 
-pub use bits::{copy_bits, copy_packed_bits, fill_bits, low_ones};
+pub use bits::{copy_bits, copy_packed_bits, fill_bits, low_ones, ones};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
+pub use front_coding::{FrontCoded, LONGEST, MARGIN, Misfit};
 pub use lane::Lane;
 pub use value::Value;
 pub use varint::{read_uleb, zigzag};
-pub use views::{FrontCoded, LONGEST, MARGIN};
 
 /// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
 pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
@@ -106,6 +108,7 @@ pub struct Kernels {
     u128: value::Table<u128>,
     /// One for each width up to 32.
     unpack: &'static [Unpack],
+    front_coded_lengths: unsafe fn(&[i32], &[i32]) -> front_coding::Lengths,
     front_coded: unsafe fn(&FrontCoded<'_>, u128, &mut [u128]) -> u128,
     front_coded_long: Option<FrontCodedLong>,
     in_views: unsafe fn(&[u128], &[u128], &mut [u64]),

@@ -523,8 +523,8 @@ fn front_coded_values() {
             bytes.extend(random.bytes(MARGIN));
             for table in tables() {
                 let mut out = vec![7; len];
-                let input = FrontCoded { prefixes: &prefixes, suffixes: &suffixes, bytes: &bytes, start };
-                let last = table.front_coded(input, previous, &mut out);
+                let values = FrontCoded::new(table, (&prefixes, &suffixes), 5, &bytes, start).unwrap();
+                let last = table.front_coded(values, previous, &mut out);
                 assert_eq!(out, expected, "{table:?}");
                 assert_eq!(last & !0xffff_ffff, expected.last().copied().unwrap_or(previous) & !0xffff_ffff);
             }
@@ -532,22 +532,47 @@ fn front_coded_values() {
     }
     let refused = |prefixes: &[i32], suffixes: &[i32], len: usize, start: usize| {
         let bytes = vec![0; len];
-        let call = || {
-            isa::PORTABLE.front_coded(
-                FrontCoded { prefixes, suffixes, bytes: &bytes, start },
-                0,
-                &mut vec![0; prefixes.len()],
-            )
-        };
+        let values = FrontCoded::new(&isa::PORTABLE, (prefixes, suffixes), 20, &bytes, start).unwrap();
+        let call = || isa::PORTABLE.front_coded(values, 0, &mut vec![0; prefixes.len()]);
         assert!(std::panic::catch_unwind(call).is_err());
     };
     refused(&[0], &[4], 100, 15);
     refused(&[0], &[4], 35, 16);
     refused(&[9], &[4], 100, 16);
-    refused(&[-1], &[4], 100, 16);
-    refused(&[0], &[-1], 100, 16);
-    refused(&[i32::MAX], &[i32::MAX], 100, 16);
-    refused(&[0, 0], &[4], 100, 16);
+}
+
+#[test]
+fn front_coded_lengths() {
+    let bytes = [0; 100];
+    let wide = i32::MAX / 2;
+    for table in tables() {
+        for before in 0..40 {
+            // Wherever it is.
+            let with = |prefix: i32, suffix: i32| {
+                let mut lengths = (vec![0; 40], vec![2; 40]);
+                (lengths.0[before], lengths.1[before]) = (prefix, suffix);
+                FrontCoded::new(table, (&lengths.0, &lengths.1), 9, &bytes, 16).err()
+            };
+            assert_eq!(with(2, 4), None);
+            assert_eq!(with(3, 1), (before > 0).then_some(Misfit::Prefix));
+            assert_eq!(with(10, 1), Some(Misfit::Prefix));
+            assert_eq!(with(-1, 4), Some(Misfit::Length));
+            assert_eq!(with(0, -1), Some(Misfit::Length));
+            assert_eq!(with(i32::MAX, 1), Some(Misfit::Length));
+            assert_eq!(with(i32::MIN, i32::MIN), Some(Misfit::Length));
+            assert_eq!(with(0, 7), Some(Misfit::End));
+            assert_eq!(with(0, 6), None);
+        }
+        // Sums that wrap in 32 bits.
+        for count in 2..40 {
+            let (prefixes, suffixes) = (vec![0; count], vec![wide; count]);
+            assert_eq!(FrontCoded::new(table, (&prefixes, &suffixes), 0, &bytes, 0).err(), Some(Misfit::End));
+            let (mut prefixes, mut suffixes) = (vec![wide; count], vec![0; count]);
+            (prefixes[0], suffixes[0]) = (wide - 100, 100);
+            let values = FrontCoded::new(table, (&prefixes, &suffixes), usize::MAX, &bytes, 0).unwrap();
+            assert_eq!((values.total(), values.longest(), values.end()), (wide as usize * count, wide as usize, 100));
+        }
+    }
 }
 
 fn view_of(value: &[u8]) -> u128 {
@@ -606,8 +631,8 @@ fn front_coded_long_values() {
             for table in tables() {
                 let (mut out, mut register) = (vec![7; len], before);
                 let mut data = vec![MaybeUninit::new(9); total + LONGEST];
-                let input = FrontCoded { prefixes: &prefixes, suffixes: &suffixes, bytes: &bytes, start };
-                let Some(written) = table.front_coded_long(input, &mut register, &mut data, (3, 100), &mut out) else {
+                let values = FrontCoded::new(table, (&prefixes, &suffixes), LONGEST, &bytes, start).unwrap();
+                let Some(written) = table.front_coded_long(values, &mut register, &mut data, (3, 100), &mut out) else {
                     continue;
                 };
                 // SAFETY: initialised above.

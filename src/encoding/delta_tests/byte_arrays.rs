@@ -43,6 +43,7 @@ fn values(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
 trait Decoder {
     fn remaining(&self) -> usize;
     fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()>;
+    fn read_selected(&mut self, page: &[u8], count: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()>;
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 }
 
@@ -54,6 +55,9 @@ macro_rules! decoder {
             }
             fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()> {
                 self.read(page, count, out)
+            }
+            fn read_selected(&mut self, page: &[u8], count: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
+                self.read_selected(page, count, words, out)
             }
             fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
                 self.skip(page, count)
@@ -75,6 +79,14 @@ fn check_walk(random: &mut Random, decoder: &mut impl Decoder, page: &[u8], valu
         let count = (1 + random.below(largest)).min(values.len() - done);
         if random.below(3) < skips {
             decoder.skip(page, count).unwrap();
+        } else if random.below(2) == 0 {
+            let every = random.pick(&[1, 2, 30, 300, 3000]);
+            let mut words = vec![0; count.div_ceil(64)];
+            for index in (0..count).filter(|_| random.below(every) == 0).collect::<Vec<_>>() {
+                words[index / 64] |= 1 << (index % 64);
+                expected.push(&values[done + index]);
+            }
+            decoder.read_selected(page, count, &words, &mut out).unwrap();
         } else {
             decoder.read(page, count, &mut out).unwrap();
             expected.extend(&values[done..done + count]);
@@ -97,6 +109,8 @@ fn check_walk(random: &mut Random, decoder: &mut impl Decoder, page: &[u8], valu
     assert!(decoder.skip(page, 1).is_err());
     decoder.read(page, 0, &mut out).unwrap();
     decoder.skip(page, 0).unwrap();
+    decoder.read_selected(page, 0, &[], &mut out).unwrap();
+    assert!(decoder.read_selected(page, 1, &[1], &mut out).is_err());
 }
 
 #[test]
@@ -104,7 +118,7 @@ fn delta_length_reads_and_skips() {
     let mut random = Random(21);
     let mut decoder = DeltaLengthByteArray::default();
     for _ in 0..200 {
-        let count = random.pick(&[0, 1, 2, 255, 256, 257, 700]);
+        let count = random.pick(&[0, 1, 2, 255, 256, 257, 700, 1024, 1025, 2500]);
         let values = values(&mut random, count);
         let shape = random.pick(&SHAPES);
         let page = encode_delta_length(&values, shape);
@@ -119,7 +133,7 @@ fn delta_byte_array_reads_and_skips() {
     let mut random = Random(22);
     let mut decoder = DeltaByteArray::default();
     for _ in 0..300 {
-        let count = random.pick(&[0, 1, 2, 255, 256, 257, 700]);
+        let count = random.pick(&[0, 1, 2, 255, 256, 257, 700, 1024, 1025, 2500]);
         let values = values(&mut random, count);
         let shape = random.pick(&SHAPES);
         let halves = random.below(2) == 0;

@@ -3,13 +3,14 @@
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-use crate::kernels::views::{FrontCoded, INLINE_LEN, LONGEST};
+use crate::kernels::front_coding::{FrontCoded, LONGEST};
+use crate::kernels::views::INLINE_LEN;
 
 /// # Safety
 /// The processor has the features; the rest is what [`crate::kernels::Kernels::front_coded_long`] checks.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
 pub(in crate::kernels) unsafe fn front_coded_long(
-    input: &FrontCoded<'_>,
+    values: &FrontCoded<'_>,
     value: &mut [u8; LONGEST],
     data: &mut [MaybeUninit<u8>],
     place: (u32, u32),
@@ -21,9 +22,8 @@ pub(in crate::kernels) unsafe fn front_coded_long(
     // written there is room for a register.
     unsafe {
         let mut register = _mm512_loadu_si512(value.as_ptr().cast());
-        let mut at = input.bytes.as_ptr().add(input.start);
-        for (slot, (&prefix, &suffix)) in out.iter_mut().zip(input.prefixes.iter().zip(input.suffixes)) {
-            let (prefix, suffix) = (prefix as usize, suffix as usize);
+        let mut at = values.bytes.as_ptr().add(values.start);
+        for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
             let length = prefix + suffix;
             let kept = _bzhi_u64(u64::MAX, prefix as u32);
             let added = _bzhi_u64(u64::MAX, length as u32) & !kept;
