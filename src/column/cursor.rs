@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::buffer::{BitBuffer, Buffer};
 use super::values::{Encodings, Values};
-use super::window::{Rows, Window, selected_values};
+use super::window::{Rows, Window, Words, selected_values};
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
 use crate::kernels::kernels;
@@ -51,6 +51,24 @@ pub(crate) struct Cursor<E: Encodings> {
     validity: BitBuffer,
     dense: E::Buffer,
     counts: PageCounts,
+}
+
+/// Rows of one page of which some are selected.
+struct SelectedLevels {
+    /// How many of them have a value.
+    values: usize,
+    /// Which of these are selected.
+    selected: Words,
+    /// How many.
+    wanted: usize,
+    /// Which of the selected rows have a value, if there are NULLs.
+    validity: Option<Words>,
+}
+
+impl SelectedLevels {
+    fn selected_words(&self) -> &[u64] {
+        &self.selected[..self.values.div_ceil(64)]
+    }
 }
 
 impl<E: Encodings> Cursor<E> {
@@ -302,34 +320,74 @@ impl<E: Encodings> Cursor<E> {
     }
 
     fn read_selected_segment(&mut self, selection: &Selection, out: &mut Rows<E::Buffer>) -> Result<()> {
-        let (len, count) = (selection.len(), selection.count());
-        let mut validity = std::mem::take(&mut self.validity);
-        validity.clear();
-        let set = self.read_levels_into(len, &mut validity)?;
+        let count = selection.count();
+        let levels = self.read_selected_levels(selection)?;
         if count == 0 {
-            self.owed_values += set;
-            self.validity = validity;
+            self.owed_values += levels.values;
             return Ok(());
         }
         self.settle_values()?;
         let page = self.page.values();
-        self.counts.unpacked += self.values.miniblocks(set);
-        if set == len {
-            self.values.read_selected(page, set, selection.words(), count, &mut out.values)?;
+        self.counts.unpacked += self.values.miniblocks(levels.values);
+        let words = levels.selected_words();
+        let Some(validity) = levels.validity else {
+            self.values.read_selected(page, levels.values, words, levels.wanted, &mut out.values)?;
             out.append_validity(None, count);
-        } else {
-            let (of_values, of_rows) = selected_values(selection, validity.words());
-            self.dense.clear();
-            if set > 0 {
-                let words = &of_values[..set.div_ceil(64)];
-                let wanted = kernels().count_ones(words);
-                self.values.read_selected(page, set, words, wanted, &mut self.dense)?;
-            }
-            out.values.append_spread(&self.dense, &of_rows[..count.div_ceil(64)], count)?;
-            out.append_validity(Some(&of_rows), count);
+            return Ok(());
+        };
+        self.dense.clear();
+        if levels.values > 0 {
+            self.values.read_selected(page, levels.values, words, levels.wanted, &mut self.dense)?;
         }
-        self.validity = validity;
+        out.values.append_spread(&self.dense, &validity[..count.div_ceil(64)], count)?;
+        out.append_validity(Some(&validity), count);
         Ok(())
+    }
+
+    /// Reads the next rows into `window`, of them those that are selected alone. Not, where that is no quicker than
+    /// [`Self::read_window`]: nothing is read then.
+    pub(crate) fn pick_window(&mut self, selection: &Selection, window: &mut Window<E::Buffer>) -> Result<bool> {
+        let (rows, count) = (selection.len(), selection.count());
+        if self.settle(rows)? < rows || !self.values.can_pick(rows, count) {
+            return Ok(false);
+        }
+        window.clear();
+        let levels = self.read_selected_levels(selection)?;
+        window.held = Some(selection.clone());
+        window.rows = count;
+        window.nulls = count - levels.wanted;
+        if let Some(validity) = levels.validity {
+            window.validity.append_bits(&validity, count);
+        }
+        self.left -= rows;
+        if levels.wanted == 0 {
+            self.owed_values += levels.values;
+            return Ok(true);
+        }
+        let read = self.settle_values().and_then(|()| {
+            let (page, words) = (self.page.values(), levels.selected_words());
+            self.values.read_selected(page, levels.values, words, levels.wanted, &mut window.values)
+        });
+        read.map_err(|error| self.at_page(error))?;
+        Ok(true)
+    }
+
+    /// Reads the levels of the next rows.
+    fn read_selected_levels(&mut self, selection: &Selection) -> Result<SelectedLevels> {
+        let mut validity = std::mem::take(&mut self.validity);
+        validity.clear();
+        let values = self.read_levels_into(selection.len(), &mut validity)?;
+        let levels = if values == selection.len() {
+            let mut selected: Words = [0; _];
+            selected[..selection.words().len()].copy_from_slice(selection.words());
+            SelectedLevels { values, selected, wanted: selection.count(), validity: None }
+        } else {
+            let (selected, of_rows) = selected_values(selection, validity.words());
+            let wanted = kernels().count_ones(&selected);
+            SelectedLevels { values, selected, wanted, validity: Some(of_rows) }
+        };
+        self.validity = validity;
+        Ok(levels)
     }
 
     /// Appends the validity of the next `len` rows of the page; the number of those that have a value.

@@ -79,11 +79,12 @@ pub(crate) trait Column: Send {
     /// Takes a page that was decompressed.
     fn supply_page(&mut self, page: LargePage);
 
-    /// Reads the next `rows` rows (at most a window) into the window.
+    /// Reads the next `selection.len()` rows into the window; where that is quicker the selected ones alone, and nobody may ask
+    /// for others.
     ///
     /// # Errors
     /// If the bytes are corrupt, or the chunk has fewer rows.
-    fn read_window(&mut self, rows: usize) -> Result<()>;
+    fn read_window(&mut self, selection: &Selection) -> Result<()>;
 
     /// Has values read into the window even if all conditions are NULL tests.
     fn need_values(&mut self);

@@ -121,16 +121,20 @@ where
 
     /// Keeps of `selection` the rows of the window whose values `words` has, and those that are NULL if `nulls`.
     fn narrow(&self, selection: &mut Selection, words: &Words, nulls: bool) {
-        match self.window.validity() {
-            None => selection.narrow(words),
-            Some(validity) => {
-                let mut rows: Words = [0; _];
-                kernels().pdep_words(words, validity, &mut rows);
-                if nulls {
-                    // Bits beyond the window stay clear in the selection.
-                    rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
-                }
-                selection.narrow(&rows);
+        let mut rows = *words;
+        if let Some(validity) = self.window.validity() {
+            kernels().pdep_words(words, validity, &mut rows);
+            if nulls {
+                // Bits beyond the window stay clear in the selection.
+                rows.iter_mut().zip(validity).for_each(|(row, valid)| *row |= !valid);
+            }
+        }
+        match &self.window.held {
+            None => selection.narrow(&rows),
+            Some(held) => {
+                let mut all: Words = [0; _];
+                kernels().pdep_words(&rows, held.words(), &mut all);
+                selection.narrow(&all);
             }
         }
     }
@@ -248,8 +252,16 @@ where
         self.cursor.supply_page(page);
     }
 
-    fn read_window(&mut self, rows: usize) -> Result<()> {
-        self.cursor.read_window(rows, self.reads_values, &mut self.window).map_err(|error| self.named(error))
+    fn read_window(&mut self, selection: &Selection) -> Result<()> {
+        let Self { cursor, window, .. } = self;
+        let read = if self.reads_values { cursor.pick_window(selection, window) } else { Ok(false) };
+        let read =
+            read.and_then(
+                |done| {
+                    if done { Ok(()) } else { cursor.read_window(selection.len(), self.reads_values, window) }
+                },
+            );
+        read.map_err(|error| self.named(error))
     }
 
     fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict> {
@@ -291,7 +303,7 @@ where
                 return Ok(());
             }
         }
-        self.read_window(selection.len())?;
+        self.read_window(selection)?;
         self.filter(slot, selection);
         Ok(())
     }
@@ -328,7 +340,11 @@ where
     }
 
     fn append_window(&mut self, selection: &Selection) -> Result<()> {
-        self.append_window_inner(selection).map_err(|error| self.named(error))
+        let appended = match &self.window.held {
+            None => self.append_window_inner(selection),
+            Some(held) => self.append_window_inner(&selection.within(held)),
+        };
+        appended.map_err(|error| self.named(error))
     }
 
     fn append(&mut self, selection: &Selection) -> Result<()> {

@@ -39,8 +39,16 @@ pub(crate) trait Encodings: Send {
     /// Passes over `count` values.
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()>;
 
-    /// Passes over `count` values and appends those that are set in `words`, `wanted` of them, if that is quicker than to read
-    /// all; whether it was done.
+    /// Whether [`Encodings::read_selected`] is quicker than to read all of `count` values, of which `wanted` are selected.
+    fn can_pick(&self, count: usize, wanted: usize) -> bool {
+        let _ = (count, wanted);
+        false
+    }
+
+    /// Passes over `count` values and appends those that are set in `words`, `wanted` of them.
+    ///
+    /// # Errors
+    /// As [`Encodings::read`], and where [`Encodings::can_pick`] says no.
     fn read_selected(
         &mut self,
         page: &[u8],
@@ -48,9 +56,9 @@ pub(crate) trait Encodings: Send {
         words: &[u64],
         wanted: usize,
         out: &mut Self::Buffer,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let _ = (page, count, words, wanted, out);
-        Ok(false)
+        Err(Error::unsupported("some values without the others"))
     }
 
     /// Whether [`Encodings::read_matches`] is quicker than to read the values first.
@@ -203,12 +211,17 @@ impl<E: Encodings> Values<E> {
             self.scratch = indices;
             return result;
         }
-        if self.encodings.read_selected(page, count, words, wanted, out)? {
-            return Ok(());
+        if self.encodings.can_pick(count, wanted) {
+            return self.encodings.read_selected(page, count, words, wanted, out);
         }
         self.all.clear();
         self.encodings.read(page, count, &mut self.all)?;
         out.append_selected(&self.all, words, wanted)
+    }
+
+    /// Whether it is quicker to read the `wanted` selected ones of the next `count` values than all.
+    pub(crate) fn can_pick(&self, count: usize, wanted: usize) -> bool {
+        !self.coded && !self.is_empty && self.encodings.can_pick(count, wanted)
     }
 
     /// Bytes of memory that are kept for the dictionary and for values of which some are selected.
@@ -357,6 +370,10 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         }
     }
 
+    fn can_pick(&self, count: usize, wanted: usize) -> bool {
+        self.encoding == Encoding::Plain && wanted <= count / FEW
+    }
+
     fn read_selected(
         &mut self,
         page: &[u8],
@@ -364,12 +381,8 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         words: &[u64],
         wanted: usize,
         out: &mut Numbers<T>,
-    ) -> Result<bool> {
-        let quicker = self.encoding == Encoding::Plain && wanted <= count / FEW;
-        if quicker {
-            self.plain.read_selected(page, count, words, out.grow(wanted))?;
-        }
-        Ok(quicker)
+    ) -> Result<()> {
+        self.plain.read_selected(page, count, words, out.grow(wanted))
     }
 
     fn can_match(&self, matcher: &IntMatcher<T>) -> bool {
@@ -510,17 +523,18 @@ impl Encodings for ByteEncodings {
         self.check(page, out, start)
     }
 
+    fn can_pick(&self, count: usize, wanted: usize) -> bool {
+        wanted <= count / FEW
+    }
+
     fn read_selected(
         &mut self,
         page: &[u8],
         count: usize,
         words: &[u64],
-        wanted: usize,
+        _: usize,
         out: &mut ByteBuffer,
-    ) -> Result<bool> {
-        if wanted > count / FEW {
-            return Ok(false);
-        }
+    ) -> Result<()> {
         let start = out.len();
         match self.encoding {
             Encoding::DeltaLengthByteArray => self.delta_length.read_selected(page, count, words, out.sink())?,
@@ -528,8 +542,7 @@ impl Encodings for ByteEncodings {
             _ => self.plain.read_selected(page, count, words, out.sink())?,
         }
         out.seal_large();
-        self.check(page, out, start)?;
-        Ok(true)
+        self.check(page, out, start)
     }
 
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {

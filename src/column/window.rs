@@ -17,6 +17,8 @@ pub(super) fn selected_values(selection: &Selection, validity: &[u64]) -> (Words
 
 /// Rows that were read for the predicates: dense values, and where they belong.
 pub(crate) struct Window<B> {
+    /// Which rows of the scan's window are here, if not all.
+    pub(crate) held: Option<Selection>,
     /// Rows.
     pub(crate) rows: usize,
     /// Rows that are NULL.
@@ -34,11 +36,20 @@ pub(crate) struct Window<B> {
 impl<B: Buffer> Window<B> {
     /// With the buffer for its values.
     pub(crate) fn new(values: B) -> Self {
-        Self { rows: 0, nulls: 0, validity: BitBuffer::default(), values, coded: false, indices: Numbers::default() }
+        Self {
+            held: None,
+            rows: 0,
+            nulls: 0,
+            validity: BitBuffer::default(),
+            values,
+            coded: false,
+            indices: Numbers::default(),
+        }
     }
 
     /// Drops all rows; keeps the memory.
     pub(crate) fn clear(&mut self) {
+        self.held = None;
         self.rows = 0;
         self.nulls = 0;
         self.validity.clear();

@@ -189,17 +189,43 @@ impl DeltaByteArray {
         for first in (0..count).step_by(BATCH) {
             let batch = BATCH.min(count - first);
             let values = self.lengths.next_batch(page, batch, self.previous.len())?;
-            let (mut done, mut end) = (0, values.start());
-            for index in ones(&words[first / 64..(first + batch).div_ceil(64)]) {
-                end += values.suffixes(done..index + 1);
-                rebuild(&mut self.previous, values, done..index + 1, end);
-                out.push(&self.previous)?;
-                done = index + 1;
+            let words = &words[first / 64..(first + batch).div_ceil(64)];
+            if values.longest().max(self.previous.len()) <= INLINE_LEN {
+                pick_short(values, &mut self.previous, words, out);
+            } else {
+                pick_any(values, &mut self.previous, words, out)?;
             }
-            rebuild(&mut self.previous, values, done..batch, values.end());
         }
         Ok(())
     }
+}
+
+/// Appends those values that are set in `words`.
+fn pick_any(values: FrontCoded<'_>, previous: &mut Vec<u8>, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
+    let (mut done, mut end) = (0, values.start());
+    for index in ones(words) {
+        end += values.suffixes(done..index + 1);
+        rebuild(previous, values, done..index + 1, end);
+        out.push(previous)?;
+        done = index + 1;
+    }
+    rebuild(previous, values, done..values.count(), values.end());
+    Ok(())
+}
+
+/// Appends those values that are set in `words`, all at most of [`INLINE_LEN`] bytes after one such.
+fn pick_short(values: FrontCoded<'_>, previous: &mut Vec<u8>, words: &[u64], out: &mut ViewBuffer) {
+    let mut view = make_inline_view(previous).unwrap_or_default();
+    let (mut done, mut end) = (0, values.start());
+    for index in ones(words) {
+        end += values.suffixes(done..index + 1);
+        view = rebuild_view(view, values, done..index + 1, end);
+        out.views.push(view);
+        done = index + 1;
+    }
+    view = rebuild_view(view, values, done..values.count(), values.end());
+    previous.clear();
+    previous.extend_from_slice(view_bytes(&view, &[]));
 }
 
 /// Appends values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
@@ -341,6 +367,30 @@ fn rebuild(previous: &mut Vec<u8>, values: FrontCoded<'_>, range: Range<usize>, 
             break;
         }
     }
+}
+
+/// As [`rebuild`], of values that are views.
+#[inline(always)]
+fn rebuild_view(previous: u128, values: FrontCoded<'_>, range: Range<usize>, end: usize) -> u128 {
+    let mask = |length: usize| PAYLOAD[length % PAYLOAD.len()];
+    let mut position = end;
+    let mut lengths = values.lengths_of(range).rev();
+    let Some((prefix, suffix)) = lengths.next() else { return previous };
+    position -= suffix;
+    let length = prefix + suffix;
+    let mut view = load_payload(values.bytes(), position, prefix, suffix) & (mask(length) ^ mask(prefix));
+    let mut missing = prefix;
+    for (prefix, suffix) in lengths {
+        if missing == 0 {
+            break;
+        }
+        position -= suffix;
+        if prefix < missing {
+            view |= load_payload(values.bytes(), position, prefix, suffix) & (mask(missing) ^ mask(prefix));
+            missing = prefix;
+        }
+    }
+    view | previous & mask(missing) | length as u128
 }
 
 /// The bytes as the payload of a view.

@@ -74,7 +74,9 @@ impl<'a> FrontCoded<'a> {
         if lengths.long_prefix || prefixes.first().is_some_and(|&prefix| prefix as usize > before) {
             return Err(Misfit::Prefix);
         }
-        let end = usize::try_from(lengths.own).ok().and_then(|own| own.checked_add(start));
+        // No page has more.
+        let own = u32::try_from(lengths.own).ok();
+        let end = own.and_then(|own| start.checked_add(own as usize));
         let Some(end) = end.filter(|end| *end <= bytes.len()) else { return Err(Misfit::End) };
         let total = usize::try_from(lengths.total).unwrap_or(usize::MAX);
         Ok(Self { prefixes, suffixes, bytes, start, end, longest: lengths.longest as usize, total })
@@ -107,8 +109,8 @@ impl<'a> FrontCoded<'a> {
     /// There are fewer values.
     #[inline(always)]
     pub fn suffixes(&self, range: Range<usize>) -> usize {
-        // They are in `bytes`, all together.
-        self.suffixes[range].iter().map(|&suffix| suffix as usize).sum()
+        // All together have 32 bits.
+        self.suffixes[range].iter().fold(0_u32, |sum, suffix| sum.wrapping_add(suffix.cast_unsigned())) as usize
     }
 
     /// Where the suffixes begin.

@@ -1,5 +1,7 @@
 //! The rows of a window that are still wanted.
 
+use crate::kernels::kernels;
+
 /// Rows that the scan handles at a time.
 pub const WINDOW_ROWS: usize = 1024;
 
@@ -83,6 +85,13 @@ impl Selection {
             *word &= source[index] >> shift | high;
         }
         part
+    }
+
+    /// The rows that are set in `held` as a window of their own, which has all rows of this selection.
+    pub fn within(&self, held: &Self) -> Self {
+        let mut words = [0; WORDS];
+        kernels().pext_words(&self.words, &held.words, &mut words);
+        Self { words, len: held.count() }
     }
 
     /// Deselects rows beyond the first `limit` selected ones.

@@ -53,11 +53,11 @@ pub(super) enum Role {
 }
 
 impl ScanColumn {
-    /// Reads the next window, unless that was done.
-    pub(super) async fn read_window(&mut self, rows: usize, feed: &mut Feed) -> Result<()> {
+    /// Reads the next window, unless that was done: of its rows those that are selected will do.
+    pub(super) async fn read_window(&mut self, selection: &Selection, feed: &mut Feed) -> Result<()> {
         if !self.in_window {
-            self.prepare(0, rows, feed).await?;
-            self.reader.read_window(rows)?;
+            self.prepare(0, selection.len(), feed).await?;
+            self.reader.read_window(selection)?;
             self.in_window = true;
         }
         Ok(())

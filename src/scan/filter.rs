@@ -156,12 +156,13 @@ impl Filter {
                     Verdict::Some if alone => return columns[column].filter_unread(slot, selection, feed).await,
                     Verdict::Some => {}
                 }
-                columns[column].read_window(selection.len(), feed).await?;
+                columns[column].read_window(selection, feed).await?;
                 columns[column].reader.filter(slot, selection);
             }
             Test::Compare { left, op, right, unsigned } => {
+                let all = Selection::all(selection.len());
                 for column in [left, right] {
-                    columns[column].read_window(selection.len(), feed).await?;
+                    columns[column].read_window(&all, feed).await?;
                     columns[column].reader.prepare_integers()?;
                 }
                 let [wide_left, wide_right] = &mut self.widened;
