@@ -21,11 +21,13 @@ mod bounds;
 mod ratio;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser;
 use datafusion::error::Result;
 use datafusion::physical_plan::collect;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use miniblock::{MiniblockOptions, SessionContextExt};
 
@@ -41,6 +43,9 @@ struct Options {
     /// 7 rounds instead of 21
     #[arg(long)]
     quick: bool,
+    /// Run ours alone, so many times, planned once: for a profiler
+    #[arg(long, value_name = "TIMES")]
+    profile: Option<usize>,
     /// A folder of the TPC-H runner (`cargo run --release -p tpch -- generate`)
     #[arg(long, default_value = "tpch-data/sf1-delta-none", value_name = "DIR")]
     data: PathBuf,
@@ -124,6 +129,14 @@ async fn run(options: &Options) -> Result<()> {
         }
         // As it is at SF 1.
         let sql = sql.replace(":fraction", "0.0001");
+        if let Some(times) = options.profile {
+            let mut plan = sessions[0].sql(&sql).await?.create_physical_plan().await?;
+            for _ in 0..times {
+                plan = reset_plan_states(plan)?;
+                collect(Arc::clone(&plan), sessions[0].task_ctx()).await?;
+            }
+            continue;
+        }
         let mut times: [Vec<f64>; ALL.len()] = Default::default();
         let mut expected = None;
         for round in 0..=rounds {

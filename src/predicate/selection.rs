@@ -39,7 +39,7 @@ impl Selection {
 
     /// Rows that are selected.
     pub fn count(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        kernels().count_ones(self.words())
     }
 
     /// Whether every row is selected.
