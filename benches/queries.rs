@@ -9,7 +9,7 @@
 //! `qN` are the 22 of TPC-H, as the runner has them. `month` counts the rows of lineitem of one month, `point` looks up one order
 //! in it with two strings, `wide` is Q12 with the strings of orders in its output, which a join's dynamic filter spares.
 //!
-//! Who runs, by turns, on one thread: `ours`; `static`, ours in a session without dynamic filters; DataFusion's reader without and
+//! Who runs, by turns in an order that changes from round to round, on one thread: `ours`; `static`, ours in a session without dynamic filters; DataFusion's reader without and
 //! with `pushdown_filters`. Lines `query CASE OURS STATIC DATAFUSION DATAFUSION_PUSHDOWN RATIO [LOW..HIGH] DYNAMIC [LOW..HIGH]`:
 //! medians in milliseconds; RATIO is the best of DataFusion's over ours, DYNAMIC is `static` over ours, each with bounds that hold
 //! it with a confidence of 95 % (a bootstrap over the rounds).
@@ -19,6 +19,8 @@ mod bounds;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
+#[path = "../tpch/src/turns.rs"]
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use miniblock::{MiniblockOptions, SessionContextExt};
 
 use bounds::{percentile, with_bounds};
 use ratio::Bootstrap;
+use turns::turns;
 
 /// Queries over TPC-H files: execution alone, beside DataFusion's reader, with and without dynamic filters
 #[derive(Parser)]
@@ -140,8 +143,7 @@ async fn run(options: &Options) -> Result<()> {
         let mut times: [Vec<f64>; ALL.len()] = Default::default();
         let mut expected = None;
         for round in 0..=rounds {
-            for turn in 0..ALL.len() {
-                let index = (round + turn) % ALL.len();
+            for index in turns(ALL.len(), round) {
                 let (rows, time) = execute(&sessions[index], &sql).await?;
                 assert_eq!(*expected.get_or_insert(rows), rows, "rows of {name}");
                 if round > 0 {

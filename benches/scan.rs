@@ -36,7 +36,7 @@
 //! `--no-pruning` switches pruning and the page index off in the sessions, ours and DataFusion's: what is left is decoding and
 //! filtering. Users do not do this.
 //!
-//! All run by turns, in an order that rotates. A line for each case, medians over the rounds in milliseconds; RATIO is the
+//! All run by turns, in an order that changes from round to round. A line for each case, medians over the rounds in milliseconds; RATIO is the
 //! fastest peer's over ours, with bounds that hold it with a confidence of 95 % (a bootstrap over the rounds):
 //!
 //! ```text
@@ -54,6 +54,8 @@ mod random;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
+#[path = "../tpch/src/turns.rs"]
+mod turns;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -64,6 +66,7 @@ use bounds::{percentile, with_bounds};
 use contenders::{Contender, Query, Received};
 use data::{Order, Shape, Type};
 use ratio::Bootstrap;
+use turns::turns;
 
 type Error = Box<dyn std::error::Error>;
 
@@ -195,8 +198,7 @@ async fn measure(query: &Query<'_>, options: &Options, case: &Case) -> Result<Ve
     let (start, least) = (Instant::now(), Duration::from_millis(40) * rounds as u32);
     let mut round = 0;
     while round < rounds || options.rounds.is_none() && start.elapsed() < least {
-        for turn in 0..contenders.len() {
-            let index = (round + turn) % contenders.len();
+        for index in turns(contenders.len(), round) {
             times[index].push(contenders[index].time(rows).await?);
         }
         round += 1;

@@ -145,7 +145,7 @@ fn byte_arrays() {
         let (mut decoder, mut out) = (PlainByteArray::default(), ViewBuffer::default());
         check("PLAIN", chunk_of(Encoding::PLAIN), false, |page, _| {
             out.clear();
-            decoder.reset(page.values());
+            decoder.reset();
             decoder.read(page.values(), PAGE, &mut out).unwrap();
         });
         let (mut decoder, mut out) = (DeltaLengthByteArray::default(), ViewBuffer::default());

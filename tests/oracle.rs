@@ -84,7 +84,11 @@ pub(crate) fn oracle_session(settings: Settings) -> SessionContext {
     options.execution.parquet.enable_page_index = false;
     options.execution.parquet.bloom_filter_on_read = false;
     options.execution.parquet.pushdown_filters = false;
+    // The switch for all of them is one that is thrown by SET alone.
     options.optimizer.enable_dynamic_filter_pushdown = false;
+    options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    options.optimizer.enable_join_dynamic_filter_pushdown = false;
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     SessionContext::new_with_config(config)
 }
 

@@ -95,6 +95,9 @@ pub(crate) trait Column: Send {
     /// As [`Column::read_window`].
     fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict>;
 
+    /// Whether headers that did not decide on rows may well decide on some of them.
+    fn hopes_of_headers(&self, slot: usize) -> bool;
+
     /// Reads the next rows, all that `selection` is about, and keeps of it those that meet the condition in `slot`. There is no
     /// window of them after it: nobody else looks at the column.
     ///
@@ -128,6 +131,9 @@ pub(crate) trait Column: Send {
 
     /// Bytes of the rows that were appended, beside a fixed number for each.
     fn extra_bytes(&self) -> usize;
+
+    /// Bytes of the window, beside a fixed number for each row.
+    fn window_bytes(&self) -> usize;
 
     /// Bytes of memory that the column keeps, beside those of the chunk.
     fn memory(&self) -> usize;

@@ -56,6 +56,9 @@ struct Condition<M> {
     headers: Attempts,
 }
 
+/// Rows of which some are wanted that are read at once, before the others of them go: their values stay in the L1 cache.
+const MIXED_ROWS: usize = 1024;
+
 /// Windows whose headers may be asked in vain before there is a pause.
 const PATIENCE: u32 = 4;
 
@@ -170,19 +173,22 @@ where
     }
 
     fn append_inner(&mut self, selection: &Selection) -> Result<()> {
-        let Some((first, last)) = selection.bounds() else {
-            self.cursor.skip(selection.len());
-            return Ok(());
-        };
-        // No row before the first is read, for its page may not be there.
-        let (from, to) = (first, last + 1);
-        self.cursor.skip(from);
-        if selection.count() == to - from {
-            self.cursor.read_rows(to - from, &mut self.rows)?;
-        } else {
-            self.cursor.read_selected(&selection.slice(from, to), &mut self.rows)?;
+        if selection.is_full() {
+            return self.cursor.read_rows(selection.len(), &mut self.rows);
         }
-        self.cursor.skip(selection.len() - to);
+        let mut passed = 0;
+        // No row outside of a span is read: its page may not be there.
+        for Range { start, end } in selection.spans(MIXED_ROWS) {
+            self.cursor.skip(start - passed);
+            let span = selection.slice(start, end);
+            if span.is_full() {
+                self.cursor.read_rows(span.len(), &mut self.rows)?;
+            } else {
+                self.cursor.read_selected(&span, &mut self.rows)?;
+            }
+            passed = end;
+        }
+        self.cursor.skip(selection.len() - passed);
         Ok(())
     }
 }
@@ -291,6 +297,12 @@ where
         Ok(verdict)
     }
 
+    fn hopes_of_headers(&self, slot: usize) -> bool {
+        let condition = self.conditions.get(slot);
+        self.cursor.has_headers()
+            && condition.is_some_and(|condition| condition.integers.is_some() && condition.headers.is_hopeful())
+    }
+
     fn filter_unread(&mut self, slot: usize, selection: &mut Selection) -> Result<()> {
         if let Some(condition) = self.conditions.get(slot)
             && self.reads_values
@@ -366,6 +378,10 @@ where
 
     fn extra_bytes(&self) -> usize {
         self.rows.values.extra_bytes()
+    }
+
+    fn window_bytes(&self) -> usize {
+        self.window.values.extra_bytes()
     }
 
     fn memory(&self) -> usize {

@@ -424,8 +424,8 @@ pub(crate) struct ByteEncodings {
     utf8: bool,
     /// Whether DELTA_BYTE_ARRAY goes on from page to page.
     continues: bool,
-    /// Whether those of the present page are known to be.
-    is_ascii: bool,
+    /// Whether those that are left of the present page are, all being ASCII, once that was asked.
+    is_ascii: Option<bool>,
     max_value_size: usize,
 }
 
@@ -438,9 +438,20 @@ impl ByteEncodings {
             encoding: Encoding::Plain,
             utf8,
             continues,
-            is_ascii: false,
+            is_ascii: None,
             max_value_size,
         }
+    }
+
+    /// Whether all that is left of `page` is ASCII, as far as it matters.
+    fn is_ascii(&mut self, page: &[u8]) -> bool {
+        let Self { plain, delta_length, delta, encoding, .. } = self;
+        self.utf8
+            && *self.is_ascii.get_or_insert_with(|| match encoding {
+                Encoding::DeltaLengthByteArray => delta_length.is_ascii(page),
+                Encoding::DeltaByteArray => delta.is_ascii(page),
+                _ => plain.is_ascii(page),
+            })
     }
 
     /// Checks the values from `start` on, which are of `page`.
@@ -449,7 +460,7 @@ impl ByteEncodings {
         if page.len() > self.max_value_size {
             self.check_lengths(&out.views()[start..])?;
         }
-        if self.utf8 && !self.is_ascii { Self::validate(out, start) } else { Ok(()) }
+        if self.utf8 && self.is_ascii != Some(true) { Self::validate(out, start) } else { Ok(()) }
     }
 
     fn check_lengths(&self, views: &[u128]) -> Result<()> {
@@ -493,21 +504,17 @@ impl Encodings for ByteEncodings {
     fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
         self.encoding = encoding;
         match encoding {
-            Encoding::Plain => self.plain.reset(page),
+            Encoding::Plain => self.plain.reset(),
             Encoding::DeltaLengthByteArray => self.delta_length.reset(page)?,
             Encoding::DeltaByteArray => self.delta.reset(page, self.continues)?,
             other => return Err(not_for(other, "BYTE_ARRAY")),
         }
-        self.is_ascii = self.utf8
-            && match encoding {
-                Encoding::Plain => self.plain.is_ascii(),
-                Encoding::DeltaLengthByteArray => self.delta_length.is_ascii(),
-                _ => self.delta.is_ascii(),
-            };
+        self.is_ascii = None;
         Ok(())
     }
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut ByteBuffer) -> Result<()> {
+        self.is_ascii(page);
         let start = out.len();
         let mut left = count;
         while left > 0 {
@@ -532,9 +539,13 @@ impl Encodings for ByteEncodings {
         page: &[u8],
         count: usize,
         words: &[u64],
-        _: usize,
+        wanted: usize,
         out: &mut ByteBuffer,
     ) -> Result<()> {
+        // Few values are looked at one by one: their page is much longer.
+        if !self.can_pick(count, wanted) {
+            self.is_ascii(page);
+        }
         let start = out.len();
         match self.encoding {
             Encoding::DeltaLengthByteArray => self.delta_length.read_selected(page, count, words, out.sink())?,

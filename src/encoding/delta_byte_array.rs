@@ -40,7 +40,6 @@ static FIRST: [u128; WORD + 1] = {
 #[derive(Debug, Clone, Default)]
 pub struct DeltaByteArray {
     lengths: Lengths,
-    is_ascii: bool,
     previous: Vec<u8>,
 }
 
@@ -110,9 +109,7 @@ impl DeltaByteArray {
         if !keep_previous {
             self.previous.clear();
         }
-        self.lengths.reset(page)?;
-        self.is_ascii = page[self.lengths.position..].is_ascii() && self.previous.is_ascii();
-        Ok(())
+        self.lengths.reset(page)
     }
 
     /// Forgets the last value: nothing goes on from it.
@@ -120,9 +117,9 @@ impl DeltaByteArray {
         self.previous.clear();
     }
 
-    /// Whether all bytes of the values are ASCII: each value is UTF-8 then.
-    pub fn is_ascii(&self) -> bool {
-        self.is_ascii
+    /// Whether all bytes of the values that are left are ASCII: each value is UTF-8 then.
+    pub fn is_ascii(&self, page: &[u8]) -> bool {
+        self.previous.is_ascii() && page[self.lengths.position..].is_ascii()
     }
 
     /// Values that are left, by the header's word.

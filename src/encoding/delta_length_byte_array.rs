@@ -19,7 +19,6 @@ pub struct DeltaLengthByteArray {
     lengths: DeltaBinaryPacked<i32>,
     /// Where the bytes of the next value are.
     position: usize,
-    is_ascii: bool,
     scratch: Vec<i32>,
 }
 
@@ -31,14 +30,13 @@ impl DeltaLengthByteArray {
     pub fn reset(&mut self, page: &[u8]) -> Result<()> {
         self.lengths.reset(page)?;
         self.position = self.lengths.end(page)?;
-        self.is_ascii = page[self.position..].is_ascii();
         self.scratch.resize(BATCH, 0);
         Ok(())
     }
 
-    /// Whether all bytes of the values are ASCII: each value is UTF-8 then.
-    pub fn is_ascii(&self) -> bool {
-        self.is_ascii
+    /// Whether all bytes of the values that are left are ASCII: each value is UTF-8 then.
+    pub fn is_ascii(&self, page: &[u8]) -> bool {
+        page[self.position..].is_ascii()
     }
 
     /// Values that are left, by the header's word.

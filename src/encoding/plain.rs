@@ -133,7 +133,6 @@ const SHORT: usize = 48;
 #[derive(Debug, Clone, Default)]
 pub struct PlainByteArray {
     position: usize,
-    is_ascii: bool,
 }
 
 impl PlainByteArray {
@@ -141,15 +140,14 @@ impl PlainByteArray {
     const PREFIX: usize = 4;
 
     /// Starts at the beginning of a page's values.
-    pub fn reset(&mut self, page: &[u8]) {
+    pub fn reset(&mut self) {
         self.position = 0;
-        self.is_ascii = page.is_ascii();
     }
 
-    /// Whether all bytes of the page are ASCII, which makes each value valid UTF-8. Lengths of 128 and more count as
-    /// not ASCII: `false` says nothing.
-    pub fn is_ascii(&self) -> bool {
-        self.is_ascii
+    /// Whether all bytes that are left of the page are ASCII, which makes each value valid UTF-8. Lengths of 128 and more count
+    /// as not ASCII: `false` says nothing.
+    pub fn is_ascii(&self, page: &[u8]) -> bool {
+        page[self.position..].is_ascii()
     }
 
     /// Appends the next `n` values to `out`.
@@ -347,7 +345,7 @@ mod tests {
                 })
                 .collect();
             let page = page_of(&expected);
-            values.reset(&page);
+            values.reset();
             let mut done = 0;
             while done < expected.len() {
                 let n = random.below(20).min(expected.len() - done);
@@ -371,11 +369,11 @@ mod tests {
         let page = page_of(&expected);
         let mut values = PlainByteArray::default();
         for len in 0..page.len() {
-            values.reset(&page[..len]);
+            values.reset();
             let mut out = ViewBuffer::default();
             assert!(values.read(&page[..len], expected.len(), &mut out).is_err());
             assert!(expected.starts_with(&values_of(&out)));
-            values.reset(&page[..len]);
+            values.reset();
             assert!(values.skip(&page[..len], expected.len()).is_err());
         }
     }
@@ -384,7 +382,7 @@ mod tests {
     fn a_promise_of_many_byte_arrays_takes_no_memory() {
         let page = [255; 64];
         let mut values = PlainByteArray::default();
-        values.reset(&page);
+        values.reset();
         let mut out = ViewBuffer::default();
         assert!(values.read(&page, usize::MAX, &mut out).is_err());
         assert!(out.views.capacity() <= page.len());
@@ -394,8 +392,9 @@ mod tests {
     fn ascii_is_seen() {
         let mut values = PlainByteArray::default();
         for (text, expected) in [("", true), ("plain", true), ("é", false)] {
-            values.reset(&page_of(&[text.as_bytes().to_vec()]));
-            assert_eq!(values.is_ascii(), expected);
+            let page = page_of(&[text.as_bytes().to_vec()]);
+            values.reset();
+            assert_eq!(values.is_ascii(&page), expected);
         }
     }
 }

@@ -26,6 +26,11 @@ impl Attempts {
         self.pause == 0
     }
 
+    /// Whether there are no pauses now.
+    pub fn is_hopeful(&self) -> bool {
+        self.in_vain <= self.patience
+    }
+
     /// Notes how a try ended.
     pub fn note(&mut self, success: bool) {
         if success {

@@ -11,9 +11,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::ParquetFileMetrics;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccessPlanFilter};
-use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, DynamicFilterTracking};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column, DynamicFilterPhysicalExpr, DynamicFilterTracking, IsNotNullExpr, IsNullExpr, Literal,
+};
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::pruning::{FilePruner, PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
@@ -23,7 +27,7 @@ use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
 use super::residual::ExprResidual;
 use super::simplify::simplify;
-use super::statistics::{integer_bounds, trusted, verdict};
+use super::statistics::{chunk_verdict, integer_bounds, leaf_of, reads_float, trusted};
 use super::tabulate::Tabulation;
 use crate::error::Error;
 use crate::predicate::{Matches, Predicate, ValueSet, Verdict};
@@ -160,6 +164,9 @@ impl DynamicFilters {
         for filter in &self.filters {
             let Some(filter) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else { continue };
             for conjunct in conjuncts(&simplify(filter.current()?, &self.columns.schema)?) {
+                if reads_float(&conjunct, &self.columns.schema) && !is_threshold(&conjunct) {
+                    continue;
+                }
                 match translate(&conjunct, &self.columns) {
                     Some(Translation::Always) => {}
                     Some(Translation::Never) => current.nothing = true,
@@ -236,12 +243,8 @@ impl DynamicFilters {
         let (true, Some(Some(domain))) = (self.use_statistics, self.columns.domains.get(column)) else {
             return Verdict::Some;
         };
-        let descriptor = self.metadata.file_metadata().schema_descr();
-        let Some(leaf) = (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == column)
-        else {
-            return Verdict::Some;
-        };
-        verdict(self.metadata.row_group(row_group).column(leaf), *domain, matches)
+        let Some(leaf) = leaf_of(&self.metadata, column) else { return Verdict::Some };
+        chunk_verdict(self.metadata.row_group(row_group).column(leaf), *domain, matches)
     }
 }
 
@@ -260,6 +263,28 @@ impl Gate for DynamicFilters {
     fn is_final(&self) -> bool {
         matches!(self.tracking, DynamicFilterTracking::AllComplete)
     }
+}
+
+/// Whether `expr` compares as a TopK does, which sorts in the order in which it compares. A join takes 0 and -0 for the same, and
+/// the bounds of its keys do not.
+fn is_threshold(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let mut is_threshold = true;
+    // The closure does not fail.
+    let _ = expr.apply(|node| {
+        is_threshold &= match node.downcast_ref::<BinaryExpr>() {
+            Some(binary) => {
+                matches!(binary.op(), Operator::Lt | Operator::Gt | Operator::Eq | Operator::And | Operator::Or)
+            }
+            None => {
+                node.downcast_ref::<Column>().is_some()
+                    || node.downcast_ref::<Literal>().is_some()
+                    || node.downcast_ref::<IsNullExpr>().is_some()
+                    || node.downcast_ref::<IsNotNullExpr>().is_some()
+            }
+        };
+        Ok(if is_threshold { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    });
+    is_threshold
 }
 
 fn excluded(pruning: &PruningPredicate, schema: &SchemaRef, metadata: &ParquetMetaData, row_group: usize) -> bool {

@@ -10,6 +10,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, DynamicFilterPhysicalEx
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
+use super::conditions::{Condition, has_long_list};
 use super::expr::{FileColumns, Translation, intersection, translate};
 use super::residual::{ExprResidual, column_indices, evaluate};
 use crate::predicate::{Matches, Predicate, ValueSet};
@@ -28,6 +29,7 @@ pub(super) fn file_columns(metadata: &ArrowReaderMetadata, predicate: Option<&Ar
 }
 
 /// A filter by who evaluates it.
+#[derive(Default)]
 pub(super) struct Filter {
     /// Conjuncts that the scan evaluates itself, one a column.
     pub(super) predicates: Vec<Predicate>,
@@ -35,22 +37,39 @@ pub(super) struct Filter {
     pub(super) residuals: Vec<Arc<dyn Residual>>,
     /// Dynamic filters: they only help.
     pub(super) dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    /// Conjuncts of which bounds decide without DataFusion.
+    pub(super) conditions: Vec<Condition>,
+    /// The other conjuncts.
+    pub(super) others: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 impl Filter {
-    /// None if no row passes.
-    pub(super) fn classify(predicate: Option<&Arc<dyn PhysicalExpr>>, columns: &FileColumns) -> Result<Option<Self>> {
-        let mut filter = Self { predicates: Vec::new(), residuals: Vec::new(), dynamic: Vec::new() };
+    /// None if no row passes. Lists of more than `max_in_list_size` members are not compared with bounds.
+    pub(super) fn classify(
+        predicate: Option<&Arc<dyn PhysicalExpr>>,
+        columns: &FileColumns,
+        max_in_list_size: usize,
+    ) -> Result<Option<Self>> {
+        let mut filter = Self::default();
         let mut residuals = Vec::new();
         for conjunct in predicate.map(conjuncts).unwrap_or_default() {
             if conjunct.downcast_ref::<DynamicFilterPhysicalExpr>().is_some() {
+                filter.others.push(Arc::clone(&conjunct));
                 filter.dynamic.push(conjunct);
                 continue;
             }
             match translate(&conjunct, columns) {
                 Some(Translation::Always) => {}
                 Some(Translation::Never) => return Ok(None),
-                Some(Translation::Predicate(predicate)) => filter.predicates.push(predicate),
+                Some(Translation::Predicate(predicate)) => {
+                    match Condition::of(&predicate, columns) {
+                        Some(condition) if !has_long_list(&conjunct, max_in_list_size) => {
+                            filter.conditions.push(condition);
+                        }
+                        _ => filter.others.push(conjunct),
+                    }
+                    filter.predicates.push(predicate);
+                }
                 None if is_constant(&conjunct) => {
                     let options = RecordBatchOptions::new().with_row_count(Some(1));
                     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
@@ -58,7 +77,10 @@ impl Filter {
                         return Ok(None);
                     }
                 }
-                None => residuals.push(ExprResidual::try_new(&conjunct, &columns.schema)?),
+                None => {
+                    residuals.push(ExprResidual::try_new(&conjunct, &columns.schema)?);
+                    filter.others.push(conjunct);
+                }
             }
         }
         filter.predicates = merge(filter.predicates);

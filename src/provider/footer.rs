@@ -40,7 +40,7 @@ impl FooterSource<'_> {
     pub(super) async fn load(&self, with_index: bool) -> Result<Option<Arc<ParquetMetaData>>> {
         let mut is_new = false;
         let mut input = Input { source: self, start: self.object.size, end: Bytes::new() };
-        let mut footer = match self.cached() {
+        let mut footer = match self.cache.and_then(|cache| cached(cache, self.object)) {
             Some(footer) => footer,
             None => {
                 let Some(bytes) = input.footer().await? else { return Ok(None) };
@@ -64,12 +64,6 @@ impl FooterSource<'_> {
         Ok(Some(footer))
     }
 
-    fn cached(&self) -> Option<Arc<ParquetMetaData>> {
-        let entry = self.cache?.get(&self.object.location).filter(|entry| entry.is_valid_for(self.object))?;
-        let metadata = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
-        Some(Arc::clone(metadata.parquet_metadata()))
-    }
-
     async fn bytes(&self, range: Range<u64>) -> Result<Bytes> {
         let length = range.end - range.start;
         let fetched = self.store.get_ranges(&self.object.location, &[range]).await;
@@ -79,6 +73,13 @@ impl FooterSource<'_> {
             _ => Err(Error::corrupt(format!("the file is shorter than the {} bytes it should have", self.object.size))),
         }
     }
+}
+
+/// The footer of `object`, if it stands in `cache`.
+pub(super) fn cached(cache: &Arc<FileMetadataCache>, object: &ObjectMeta) -> Option<Arc<ParquetMetaData>> {
+    let entry = cache.get(&object.location).filter(|entry| entry.is_valid_for(object))?;
+    let metadata = entry.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
+    Some(Arc::clone(metadata.parquet_metadata()))
 }
 
 /// A file, and the end of it that was fetched with the footer.

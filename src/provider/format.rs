@@ -25,6 +25,7 @@ use futures::{StreamExt, TryStreamExt, future, stream};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::footer::FooterSource;
+use super::literal::plain_type;
 use super::opener::into_datafusion;
 use super::options::MiniblockOptions;
 use super::panics::caught;
@@ -135,7 +136,7 @@ fn check_row_counts(footer: &ParquetMetaData) -> crate::error::Result<()> {
 fn without_guesses(mut statistics: Statistics, table_schema: &SchemaRef, footer: &ParquetMetaData) -> Statistics {
     let descriptor = footer.file_metadata().schema_descr();
     for (field, column) in table_schema.fields().iter().zip(&mut statistics.column_statistics) {
-        if field.data_type().is_floating() {
+        if plain_type(field.data_type()).is_floating() {
             column.min_value = column.min_value.clone().to_inexact();
             column.max_value = column.max_value.clone().to_inexact();
         }

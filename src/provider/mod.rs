@@ -24,6 +24,7 @@
 
 #[cfg(feature = "cloud")]
 mod cloud;
+mod conditions;
 mod dynamic;
 mod expr;
 mod fields;

@@ -12,6 +12,7 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{Int96Coercer, apply_file_schema_type_coercions};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, ParquetFileReaderFactory};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::object_store::ObjectStore;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -29,6 +30,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use super::dynamic::DynamicFilters;
 use super::fields::FieldReads;
 use super::filter::{Filter, file_columns};
+use super::footer::cached;
 use super::local::LocalFetch;
 use super::memory::BufferPool;
 use super::metrics::FileMetrics;
@@ -38,7 +40,7 @@ use super::prune::{PruneOptions, Pruner};
 use super::reader::{Bounded, ReaderFetch};
 use super::residual::rebase;
 use super::simplify::simplify;
-use super::statistics::trusts_file_statistics;
+use super::statistics::{bounds_all, trusts_file_statistics};
 use crate::error::Error;
 use crate::scan::{Budget, Counters, Fetch, Gate, Scan};
 
@@ -60,6 +62,8 @@ pub(super) struct MiniblockOpener {
     pub(super) local_store: Option<Arc<dyn ObjectStore>>,
     pub(super) budget: Arc<dyn Budget>,
     pub(super) buffers: Arc<BufferPool>,
+    /// Where the footers of files may be at hand.
+    pub(super) footers: Option<Arc<FileMetadataCache>>,
     pub(super) metadata_size_hint: Option<usize>,
     pub(super) expr_adapter_factory: Arc<dyn PhysicalExprAdapterFactory>,
     pub(super) options: MiniblockOptions,
@@ -115,16 +119,15 @@ impl MiniblockOpener {
         let (projection, predicate) = self.with_file_values(&file)?;
 
         let mut file_pruner = predicate.as_ref().and_then(|predicate| self.file_pruner(&file, predicate, &metrics));
-        let pruned = match &mut file_pruner {
-            Some(pruner) => pruner.should_prune()?,
-            None => false,
-        };
+        // The footer, where it is at hand, says of each row group what the statistics of the file say of all.
+        let has_footer = self.footers.as_ref().is_some_and(|footers| cached(footers, &file.object_meta).is_some());
         let parquet = &metrics.parquet;
-        if pruned {
+        if let Some(pruner) = file_pruner.as_mut().filter(|pruner| !has_footer || pruner.is_watching())
+            && pruner.should_prune()?
+        {
             parquet.files_ranges_pruned_statistics.add_pruned(1);
             return Ok(stream::empty().boxed());
         }
-        parquet.files_ranges_pruned_statistics.add_matched(1);
 
         let mut reader = self.reader(&file)?;
         let metadata = {
@@ -134,8 +137,18 @@ impl MiniblockOpener {
         let schema = Arc::clone(metadata.schema());
         let (projection, predicate) = self.over_file_columns(projection, predicate, &schema)?;
 
+        if let Some(pruner) = &mut file_pruner
+            && has_footer
+            && predicate.as_ref().is_some_and(|predicate| !bounds_all(predicate, metadata.metadata()))
+            && pruner.should_prune()?
+        {
+            parquet.files_ranges_pruned_statistics.add_pruned(1);
+            return Ok(stream::empty().boxed());
+        }
+        parquet.files_ranges_pruned_statistics.add_matched(1);
+
         let columns = file_columns(&metadata, predicate.as_ref());
-        let Some(filter) = Filter::classify(predicate.as_ref(), &columns)? else {
+        let Some(filter) = Filter::classify(predicate.as_ref(), &columns, self.prune.max_in_list_size)? else {
             return Ok(stream::empty().boxed());
         };
         let pruner = Pruner {
@@ -144,6 +157,8 @@ impl MiniblockOpener {
             schema: &schema,
             metadata: metadata.clone(),
             predicate: predicate.as_ref(),
+            conditions: &filter.conditions,
+            others: &filter.others,
             metrics: &metrics,
         };
         let limit = self.limit.filter(|_| !self.preserve_order && filter.dynamic.is_empty());

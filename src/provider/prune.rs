@@ -1,6 +1,7 @@
 //! Which row groups and pages of a file are read at all: statistics, bloom filters, page index, limit, byte range.
 //!
-//! DataFusion's parts decide; this module feeds them, and keeps from them what they would decide wrongly.
+//! Conditions that the scan evaluates itself are compared with bounds here. Of the rest of a filter DataFusion's parts decide;
+//! this module feeds them, and keeps from them what they would decide wrongly.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use datafusion::datasource::physical_plan::parquet::{
     BloomFilterStatistics, PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetRowSelection, RowGroupAccess,
     RowGroupAccessPlanFilter,
 };
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{PhysicalExpr, conjunction_opt};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::async_reader::AsyncFileReader;
@@ -19,6 +20,7 @@ use parquet::arrow::{ParquetRecordBatchStreamBuilder, parquet_column};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
+use super::conditions::{Condition, prune_pages, prune_row_groups};
 use super::metrics::FileMetrics;
 use super::residual::column_indices;
 use super::statistics::{proves_full_matches, trusted};
@@ -46,6 +48,10 @@ pub(super) struct Pruner<'a> {
     pub(super) metadata: ArrowReaderMetadata,
     /// The filter over the columns of the file.
     pub(super) predicate: Option<&'a Arc<dyn PhysicalExpr>>,
+    /// Conjuncts of it that bounds decide without DataFusion.
+    pub(super) conditions: &'a [Condition],
+    /// The other conjuncts of it.
+    pub(super) others: &'a [Arc<dyn PhysicalExpr>],
     pub(super) metrics: &'a FileMetrics,
 }
 
@@ -66,22 +72,27 @@ impl Pruner<'_> {
         if let Some(range) = &self.file.range {
             prune_by_range(&mut plan, groups, range, self.file.object_meta.size);
         }
-        let mut row_groups = RowGroupAccessPlanFilter::new(plan);
-        let predicate = self.predicate.and_then(|predicate| trusted(predicate, self.schema, self.footer()));
-        let pruning = predicate.as_ref().and_then(|predicate| self.pruning_predicate(predicate));
         let parquet = &self.metrics.parquet;
-
-        match &pruning {
-            Some(pruning) if self.options.statistics => {
-                row_groups.prune_by_statistics(self.schema, self.metadata.parquet_schema(), groups, pruning, parquet)
-            }
-            _ => parquet.row_groups_pruned_statistics.add_matched(row_groups.remaining_row_group_count()),
+        // Whether all rows of a row group match is asked of DataFusion.
+        let (conditions, others) = match limit {
+            None => (self.conditions, conjunction_opt(self.others.iter().cloned())),
+            Some(_) => (&[][..], self.predicate.cloned()),
+        };
+        if self.options.statistics {
+            let pruned = prune_row_groups(conditions, self.footer(), &mut plan);
+            parquet.row_groups_pruned_statistics.add_pruned(pruned);
         }
-        match &pruning {
-            Some(pruning) if self.options.bloom_filters && !row_groups.is_empty() => {
-                self.prune_by_bloom_filters(&mut row_groups, pruning, reader).await?;
+        let mut row_groups = RowGroupAccessPlanFilter::new(plan);
+        let others = others.and_then(|others| trusted(&others, self.schema, self.footer()));
+        match others.as_ref().filter(|_| self.options.statistics).and_then(|others| self.pruning_predicate(others)) {
+            Some(pruning) => {
+                row_groups.prune_by_statistics(self.schema, self.metadata.parquet_schema(), groups, &pruning, parquet);
             }
-            _ => parquet.row_groups_pruned_bloom_filter.add_matched(row_groups.remaining_row_group_count()),
+            None => parquet.row_groups_pruned_statistics.add_matched(row_groups.remaining_row_group_count()),
+        }
+        match self.bloom_predicate().filter(|_| self.options.bloom_filters && !row_groups.is_empty()) {
+            Some(pruning) => self.prune_by_bloom_filters(&mut row_groups, &pruning, reader).await?,
+            None => parquet.row_groups_pruned_bloom_filter.add_matched(row_groups.remaining_row_group_count()),
         }
         if let Some(limit) = limit
             && self.predicate.is_some_and(|predicate| proves_full_matches(predicate, self.schema, self.footer()))
@@ -90,13 +101,24 @@ impl Pruner<'_> {
         }
         let mut plan = row_groups.build();
         let mut footer = Arc::clone(self.footer());
-        if let Some(predicate) = &predicate
-            && self.options.page_index
-            && !plan.is_empty()
-        {
-            (plan, footer) = self.prune_by_page_index(plan, predicate, input).await;
+        if self.options.page_index && !plan.is_empty() {
+            (plan, footer) = self.prune_by_page_index(plan, conditions, others.as_ref(), input).await;
         }
         Ok((selected(plan, groups, self.file)?, footer))
+    }
+
+    /// What bloom filters are asked, where there are any.
+    fn bloom_predicate(&self) -> Option<PruningPredicate> {
+        let predicate = self.predicate?;
+        let columns = column_indices(predicate);
+        let descriptor = self.metadata.parquet_schema();
+        let is_read = |leaf: usize| columns.contains(&descriptor.get_column_root_idx(leaf));
+        let groups = self.footer().row_groups();
+        let has_filter = |leaf: usize| groups.iter().any(|group| group.column(leaf).bloom_filter_offset().is_some());
+        if !(0..descriptor.num_columns()).any(|leaf| is_read(leaf) && has_filter(leaf)) {
+            return None;
+        }
+        self.pruning_predicate(&trusted(predicate, self.schema, self.footer())?)
     }
 
     fn pruning_predicate(&self, predicate: &Arc<dyn PhysicalExpr>) -> Option<PruningPredicate> {
@@ -149,14 +171,18 @@ impl Pruner<'_> {
 
     async fn prune_by_page_index(
         &self,
-        plan: ParquetAccessPlan,
-        predicate: &Arc<dyn PhysicalExpr>,
+        mut plan: ParquetAccessPlan,
+        conditions: &[Condition],
+        others: Option<&Arc<dyn PhysicalExpr>>,
         input: &mut Box<dyn AsyncFileReader>,
     ) -> (ParquetAccessPlan, Arc<ParquetMetaData>) {
-        let pages = PagePruningAccessPlanFilter::new(predicate, Arc::clone(self.schema));
+        let pages = others.map(|others| PagePruningAccessPlanFilter::new(others, Arc::clone(self.schema)));
+        let pages = pages.filter(|pages| pages.filter_number() > 0);
         let parquet_schema = self.metadata.parquet_schema();
+        let roots = conditions.iter().map(Condition::column);
+        let roots: Vec<usize> = roots.chain(others.map(column_indices).unwrap_or_default()).collect();
         let indexed = |row_group: usize| {
-            column_indices(predicate).into_iter().any(|root| {
+            roots.iter().any(|&root| {
                 let name = self.schema.field(root).name();
                 parquet_column(parquet_schema, self.schema, name).is_some_and(|(leaf, _)| {
                     let chunk = self.footer().row_group(row_group).column(leaf);
@@ -164,7 +190,7 @@ impl Pruner<'_> {
                 })
             })
         };
-        if pages.filter_number() == 0 || !plan.row_group_index_iter().any(indexed) {
+        if pages.is_none() && conditions.is_empty() || !plan.row_group_index_iter().any(indexed) {
             return (plan, Arc::clone(self.footer()));
         }
         // Through the reader, which may have a cache. The index only helps.
@@ -174,12 +200,27 @@ impl Pruner<'_> {
         } else {
             None
         };
+        let metrics = &self.metrics.parquet;
         let Some(footer) = footer else {
-            self.metrics.parquet.predicate_evaluation_errors.add(1);
+            metrics.predicate_evaluation_errors.add(1);
             return (plan, Arc::clone(self.footer()));
         };
-        let metrics = &self.metrics.parquet;
-        (pages.prune_plan_with_page_index(plan, self.schema, parquet_schema, &footer, metrics), footer)
+        let (rows, of_pages) = {
+            let _timer = metrics.page_index_eval_time.timer();
+            prune_pages(conditions, &footer, &mut plan)
+        };
+        metrics.page_index_rows_pruned.add_pruned(rows.out);
+        metrics.page_index_pages_pruned.add_pruned(of_pages.out);
+        match pages {
+            Some(pages) => {
+                plan = pages.prune_plan_with_page_index(plan, self.schema, parquet_schema, &footer, metrics);
+            }
+            None => {
+                metrics.page_index_rows_pruned.add_matched(rows.left);
+                metrics.page_index_pages_pruned.add_matched(of_pages.left);
+            }
+        }
+        (plan, footer)
     }
 }
 

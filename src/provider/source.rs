@@ -243,10 +243,11 @@ impl FileSource for MiniblockSource {
         let batch_size = self.batch_size.ok_or_else(|| internal_datafusion_err!("The batch size was not set"))?;
         let is_local = self.reader_factory.is_none() && base_config.object_store_url.as_str().starts_with("file:");
         let local_store = is_local.then(|| Arc::clone(&object_store));
+        let footers = self.metadata_cache.clone().filter(|_| self.reader_factory.is_none());
         let reader_factory = self
             .reader_factory
             .clone()
-            .unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, self.metadata_cache.clone())) as _);
+            .unwrap_or_else(|| Arc::new(ReaderFactory::new(object_store, footers.clone())) as _);
         let budget = budget(self.memory_pool.as_ref(), partition);
         let global = &self.parquet_options.global;
         Ok(Arc::new(MiniblockOpener {
@@ -262,6 +263,7 @@ impl FileSource for MiniblockSource {
             local_store,
             buffers: BufferPool::new(Arc::clone(&budget)),
             budget,
+            footers,
             metadata_size_hint: global.metadata_size_hint,
             expr_adapter_factory: base_config
                 .expr_adapter_factory

@@ -11,6 +11,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, IsNullExpr, Lit
 use datafusion::physical_expr::{PhysicalExpr, conjunction_opt, split_conjunction};
 use parquet::basic::{SortOrder, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::expr::intersection;
@@ -24,8 +25,8 @@ use crate::scan::Domain;
 ///
 /// - A missing null count is not zero (DataFusion takes it for that), so `IS NULL` is not asked there.
 /// - Deprecated bounds are in the order of signed bytes and integers, whatever the type.
-/// - Statistics leave NaN out, and NaN is greater than every number and unequal to each: only conditions that NaN does
-///   not fulfil are asked of floating point columns.
+/// - Statistics leave NaN out, which is greater than every number, or less with its sign bit set (as x86 makes it), and unequal
+///   to each: only conditions that no NaN fulfils are asked of floating point columns.
 /// - What [`cuts_timestamps`] says.
 pub(super) fn trusted(
     predicate: &Arc<dyn PhysicalExpr>,
@@ -61,7 +62,8 @@ fn trusts_bounds(expr: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool
     column_indices(expr).into_iter().all(|root| has_ordered_bounds(footer, root))
 }
 
-fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+/// Whether `expr` reads a column of floating point.
+pub(super) fn reads_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
     column_indices(expr)
         .into_iter()
         .any(|root| schema.fields().get(root).is_some_and(|field| plain_type(field.data_type()).is_floating()))
@@ -117,23 +119,23 @@ pub(super) fn has_bounds(footer: &ParquetMetaData, root: usize) -> bool {
     })
 }
 
+/// Whether [`has_bounds`] holds for each column of `predicate`.
+pub(super) fn bounds_all(predicate: &Arc<dyn PhysicalExpr>, footer: &ParquetMetaData) -> bool {
+    column_indices(predicate).into_iter().all(|root| has_bounds(footer, root))
+}
+
 fn is_all_null(chunk: &ColumnChunkMetaData) -> bool {
     null_count(chunk).is_some_and(|nulls| i64::try_from(nulls).ok() == Some(chunk.num_values()))
 }
 
-/// Whether `expr` is `column < number`, `<=` or `=`, either way round.
+/// Whether `expr` is `column = number`, either way round.
 fn false_for_nan(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let Some(binary) = expr.downcast_ref::<BinaryExpr>() else { return false };
     let is_column = |side: &Arc<dyn PhysicalExpr>| side.downcast_ref::<Column>().is_some();
-    match binary.op() {
-        Operator::Eq => {
-            is_column(binary.left()) && is_number(binary.right())
-                || is_column(binary.right()) && is_number(binary.left())
-        }
-        Operator::Lt | Operator::LtEq => is_column(binary.left()) && is_number(binary.right()),
-        Operator::Gt | Operator::GtEq => is_column(binary.right()) && is_number(binary.left()),
-        _ => false,
-    }
+    expr.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
+        *binary.op() == Operator::Eq
+            && (is_column(binary.left()) && is_number(binary.right())
+                || is_column(binary.right()) && is_number(binary.left()))
+    })
 }
 
 fn is_number(expr: &Arc<dyn PhysicalExpr>) -> bool {
@@ -155,16 +157,62 @@ pub(super) fn trusts_file_statistics(predicate: &Arc<dyn PhysicalExpr>, schema: 
             .all(|conjunct| !tests_null(conjunct) && (false_for_nan(conjunct) || !reads_float(conjunct, schema)))
 }
 
+/// The leaf column of root column `root`, which has one.
+pub(super) fn leaf_of(footer: &ParquetMetaData, root: usize) -> Option<usize> {
+    let descriptor = footer.file_metadata().schema_descr();
+    (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == root)
+}
+
 /// What the statistics of `chunk` prove.
-pub(super) fn verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Matches) -> Verdict {
+pub(super) fn chunk_verdict(chunk: &ColumnChunkMetaData, domain: Domain, matches: &Matches) -> Verdict {
     let Some(statistics) = chunk.statistics() else { return Verdict::Some };
-    let nulls = null_count(chunk);
     let values = if is_all_null(chunk) { Some(ValueSet::None) } else { value_range(chunk, statistics, domain) };
-    let Some(values) = values else { return Verdict::Some };
+    values.map_or(Verdict::Some, |values| decide(&values, null_count(chunk), matches))
+}
+
+/// What the index proves of page `page` of `chunk`, which has so many rows.
+///
+/// That a page is all NULL it has to say twice: old writers say it once of pages of which they know nothing.
+pub(super) fn page_verdict(
+    index: &ColumnIndexMetaData,
+    (page, rows): (usize, usize),
+    chunk: &ColumnChunkMetaData,
+    domain: Domain,
+    matches: &Matches,
+) -> Verdict {
+    let is_required = chunk.column_descr().max_def_level() == 0;
+    let nulls = if is_required { Some(0) } else { index.null_count(page).and_then(|nulls| u64::try_from(nulls).ok()) };
+    let values = match index {
+        _ if index.is_null_page(page) => {
+            nulls.is_some_and(|nulls| usize::try_from(nulls).ok() == Some(rows)).then_some(ValueSet::None)
+        }
+        ColumnIndexMetaData::BOOLEAN(index) => {
+            let bounds = index.min_value(page).zip(index.max_value(page));
+            bounds.and_then(|(&low, &high)| Bounds::Boolean(low, high).range(domain))
+        }
+        ColumnIndexMetaData::INT32(index) => {
+            let bounds = index.min_value(page).zip(index.max_value(page));
+            bounds.and_then(|(&low, &high)| Bounds::Int32(low, high).range(domain))
+        }
+        ColumnIndexMetaData::INT64(index) => {
+            let bounds = index.min_value(page).zip(index.max_value(page));
+            bounds.and_then(|(&low, &high)| Bounds::Int64(low, high).range(domain))
+        }
+        ColumnIndexMetaData::BYTE_ARRAY(index) | ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => {
+            let bounds = index.min_value(page).zip(index.max_value(page));
+            bounds.and_then(|(low, high)| Bounds::Bytes(low, high).range(domain))
+        }
+        _ => None,
+    };
+    values.map_or(Verdict::Some, |values| decide(&values, nulls, matches))
+}
+
+/// What is known of rows whose values are all in `values`, and of which so many are NULL, if that is known.
+fn decide(values: &ValueSet, nulls: Option<u64>, matches: &Matches) -> Verdict {
     let both = intersection(values.clone(), matches.values.clone());
     if both == ValueSet::None && (!matches.nulls || nulls == Some(0)) {
         Verdict::None
-    } else if both == values && (matches.nulls || nulls == Some(0)) {
+    } else if both == *values && (matches.nulls || nulls == Some(0)) {
         Verdict::All
     } else {
         Verdict::Some
@@ -194,23 +242,37 @@ fn value_range(chunk: &ColumnChunkMetaData, statistics: &Statistics, domain: Dom
     if !is_ordered(chunk, statistics) {
         return None;
     }
-    let (low, high) = match (statistics, domain) {
-        (Statistics::Boolean(bounds), Domain::Boolean) => {
-            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
-        }
-        (Statistics::Int32(bounds), Domain::Int { width: 32, .. }) => {
-            (i64::from(*bounds.min_opt()?), i64::from(*bounds.max_opt()?))
-        }
-        (Statistics::Int64(bounds), Domain::Int { width: 64, .. }) => (*bounds.min_opt()?, *bounds.max_opt()?),
-        (Statistics::ByteArray(bounds), Domain::Bytes { .. }) => {
-            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
-        }
-        (Statistics::FixedLenByteArray(bounds), Domain::Bytes { .. }) => {
-            return bytes_range(bounds.min_opt()?.data(), bounds.max_opt()?.data());
-        }
+    let bounds = match statistics {
+        Statistics::Boolean(bounds) => Bounds::Boolean(*bounds.min_opt()?, *bounds.max_opt()?),
+        Statistics::Int32(bounds) => Bounds::Int32(*bounds.min_opt()?, *bounds.max_opt()?),
+        Statistics::Int64(bounds) => Bounds::Int64(*bounds.min_opt()?, *bounds.max_opt()?),
+        Statistics::ByteArray(bounds) => Bounds::Bytes(bounds.min_opt()?.data(), bounds.max_opt()?.data()),
+        Statistics::FixedLenByteArray(bounds) => Bounds::Bytes(bounds.min_opt()?.data(), bounds.max_opt()?.data()),
         _ => return None,
     };
-    let set: IntSet = physical_range(domain, low, high)?;
-    // Bounds the wrong way round say nothing.
-    (!set.is_none()).then_some(ValueSet::Ints(set))
+    bounds.range(domain)
+}
+
+/// The least and the greatest value, or what is beyond them.
+enum Bounds<'a> {
+    Boolean(bool, bool),
+    Int32(i32, i32),
+    Int64(i64, i64),
+    Bytes(&'a [u8], &'a [u8]),
+}
+
+impl Bounds<'_> {
+    /// A set that has all between, if these are bounds of values in `domain`.
+    fn range(&self, domain: Domain) -> Option<ValueSet> {
+        let (low, high) = match (self, domain) {
+            (Self::Boolean(low, high), Domain::Boolean) => (i64::from(*low), i64::from(*high)),
+            (Self::Int32(low, high), Domain::Int { width: 32, .. }) => (i64::from(*low), i64::from(*high)),
+            (Self::Int64(low, high), Domain::Int { width: 64, .. }) => (*low, *high),
+            (Self::Bytes(low, high), Domain::Bytes { .. }) => return bytes_range(low, high),
+            _ => return None,
+        };
+        let set: IntSet = physical_range(domain, low, high)?;
+        // Bounds the wrong way round say nothing.
+        (!set.is_none()).then_some(ValueSet::Ints(set))
+    }
 }

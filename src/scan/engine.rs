@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::chunks::column_path;
@@ -25,7 +26,13 @@ use crate::predicate::{Predicate, Selection, Verdict, WINDOW_ROWS};
 
 /// Windows after which a step returns, so that a scan that finds nothing does not hold its thread: some hundred
 /// microseconds.
-const WINDOWS_PER_STEP: usize = 128;
+const WINDOWS_PER_STEP: usize = 32;
+
+/// Rows of a window where strings are long, or may be, and where headers decide on some of a longer one.
+pub(super) const SHORT_WINDOW: usize = 1024;
+
+/// Bytes of strings a row in one column from which on they are long.
+const LONG_STRINGS: usize = 1024;
 
 /// Bytes of strings in one column at which a batch is handed out although more rows would fit.
 const FULL_BATCH_BYTES: usize = 64 << 20;
@@ -159,6 +166,8 @@ pub(super) struct Engine {
     verify_checksums: bool,
     batch_size: usize,
     window_rows: usize,
+    /// Whether strings were long when they were read last.
+    has_long_strings: bool,
     /// Whether batches end with their row group.
     by_row_group: bool,
     /// Rows that may still be delivered.
@@ -202,6 +211,7 @@ impl Engine {
         // Late columns and those that are not read here cannot wait for the next row group, and small dictionaries have no
         // room for the values of two.
         let few_keys = columns.iter().any(|column| column.kind.has_few_keys());
+        let has_strings = columns.iter().any(|column| column.kind.physical == PhysicalType::BYTE_ARRAY);
         let short = !residuals.is_empty() || fallback.is_some() || gated;
         let output = Output::new(&schema, &scan.projection, batch_size, short && !few_keys)?;
         Ok(Self {
@@ -224,7 +234,8 @@ impl Engine {
             limits: scan.limits,
             verify_checksums: scan.verify_checksums,
             batch_size,
-            window_rows: batch_size.min(WINDOW_ROWS),
+            has_long_strings: false,
+            window_rows: batch_size.min(if has_strings { SHORT_WINDOW } else { WINDOW_ROWS }),
             by_row_group: short || few_keys,
             remaining: scan.limit.unwrap_or(usize::MAX),
             spared: Spared::default(),
@@ -384,7 +395,7 @@ impl Engine {
                 return self.end_row_group(feed).await;
             }
             let mut selection;
-            let (window, is_selected) = match &mut self.phase {
+            let (mut window, is_selected) = match &mut self.phase {
                 Phase::Idle => return Ok(Step::RowGroupDone),
                 Phase::Filter(windows) => {
                     let Some(window) = windows.next() else { return self.end_row_group(feed).await };
@@ -407,10 +418,16 @@ impl Engine {
             };
             self.pass(window.gap);
             if !is_selected && !self.filter.is_empty() {
-                self.select(&mut selection, feed).await?;
+                if !self.filter.narrow(&mut self.columns, &mut selection, feed).await? {
+                    window.rows = self.shorten(window);
+                    selection = Selection::all(window.rows);
+                    self.filter.narrow(&mut self.columns, &mut selection, feed).await?;
+                }
+                self.count_selected(&selection);
             }
             if let Phase::Select(_, selections) = &mut self.phase {
                 selections.push((window, selection));
+                self.fit_windows();
                 self.close_window(window.rows);
                 continue;
             }
@@ -429,9 +446,16 @@ impl Engine {
         Ok(batches)
     }
 
-    /// Runs the predicates over the next window.
-    async fn select(&mut self, selection: &mut Selection, feed: &mut Feed) -> Result<()> {
-        self.filter.narrow(&mut self.columns, selection, feed).await?;
+    /// Gives the end of a window back, of which nothing was read; the rows that it has then.
+    fn shorten(&mut self, window: Window) -> usize {
+        if let Phase::Filter(windows) | Phase::Select(windows, _) = &mut self.phase {
+            windows.give_back(window.rows - SHORT_WINDOW);
+        }
+        SHORT_WINDOW
+    }
+
+    /// Counts what the predicates have left of a window.
+    fn count_selected(&self, selection: &Selection) {
         let kept = selection.count();
         self.counters.rows_pruned.add(selection.len() - kept);
         if kept == 0 {
@@ -439,7 +463,6 @@ impl Engine {
         } else if self.residuals.is_empty() {
             self.counters.rows_matched.add(kept);
         }
-        Ok(())
     }
 
     /// Passes over rows that no predicate needs to see.
@@ -475,6 +498,7 @@ impl Engine {
         }
         let count = selection.count();
         if count == 0 {
+            self.fit_windows();
             self.close_window(selection.len());
             self.survivors.pass(selection.len());
             self.row += selection.len();
@@ -491,12 +515,33 @@ impl Engine {
             }
         }
         self.survivors.append(selection, count);
+        self.fit_windows();
         self.row += selection.len();
         let rows = self.survivors.rows();
         if batch.is_none() && (rows == self.batch_size || rows >= self.remaining || self.is_heavy()) {
             return self.emit(feed).await;
         }
         Ok(batch)
+    }
+
+    /// Has windows short where the strings are long that were read last.
+    fn fit_windows(&mut self) {
+        let (mut is_known, mut is_long) = (false, false);
+        for column in &self.columns {
+            let (window, gathered) = (column.reader.window_bytes(), column.reader.extra_bytes());
+            is_known |= window > 0 || gathered > 0;
+            is_long |= window > LONG_STRINGS * self.window_rows
+                || gathered > LONG_STRINGS * self.survivors.rows()
+                || column.kind.width > LONG_STRINGS;
+        }
+        self.has_long_strings = is_long || self.has_long_strings && !is_known;
+        let rows = self.batch_size.min(if self.has_long_strings { SHORT_WINDOW } else { WINDOW_ROWS });
+        if rows != self.window_rows {
+            self.window_rows = rows;
+            if let Phase::Filter(windows) | Phase::Select(windows, _) = &mut self.phase {
+                windows.set_rows(rows);
+            }
+        }
     }
 
     /// Whether the strings that were gathered are enough for a batch.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::engine::{Role, ScanColumn};
+use super::engine::{Role, SHORT_WINDOW, ScanColumn};
 use super::feed::Feed;
 use crate::column::Integers;
 use crate::error::Result;
@@ -10,10 +10,10 @@ use crate::kernels::{Comparison, Lane, kernels};
 use crate::predicate::{Predicate, Selection, Verdict, WINDOW_ROWS};
 
 /// Windows at the beginning that are all measured.
-const WARM_UP: usize = 8;
+const WARM_UP: usize = 4;
 
-/// Of the windows after, one in so many is measured: reading the clock costs as much as comparing 100 values.
-const MEASURE_EVERY: usize = 16;
+/// Of the windows after, one in so many is measured: reading the clock costs as much as comparing hundreds of values.
+const MEASURE_EVERY: usize = 4;
 
 /// Weight of a new measurement in the running mean.
 const WEIGHT: f64 = 0.25;
@@ -103,19 +103,22 @@ impl Filter {
         self.bound.is_empty()
     }
 
-    /// Keeps of `selection`, which covers the next window of all columns, the rows that pass.
+    /// Keeps of `selection`, which covers the next window of all columns, the rows that pass. Not, and nothing is read, where the
+    /// headers of blocks may decide on parts of a window of more than [`SHORT_WINDOW`] rows.
     pub(super) async fn narrow(
         &mut self,
         columns: &mut [ScanColumn],
         selection: &mut Selection,
         feed: &mut Feed,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let measured = self.windows < WARM_UP || self.windows.is_multiple_of(MEASURE_EVERY);
         self.windows += 1;
         for position in 0..self.order.len() {
             let index = self.order[position];
             let before = measured.then(|| (Instant::now(), selection.count()));
-            self.apply(index, columns, selection, feed).await?;
+            if !self.apply(index, columns, selection, feed).await? {
+                return Ok(false);
+            }
             if let Some((start, rows)) = before
                 && rows > 0
             {
@@ -135,7 +138,7 @@ impl Filter {
             let rank = |&index: &usize| bound[index].cost / (1.0 - bound[index].kept).max(1e-3);
             self.order.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn apply(
@@ -144,21 +147,24 @@ impl Filter {
         columns: &mut [ScanColumn],
         selection: &mut Selection,
         feed: &mut Feed,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         match self.bound[index].test {
-            Test::Column { column, slot, alone } => {
-                match columns[column].verdict(slot, selection.len(), feed).await? {
-                    Verdict::All => return Ok(()),
-                    Verdict::None => {
-                        selection.clear();
-                        return Ok(());
-                    }
-                    Verdict::Some if alone => return columns[column].filter_unread(slot, selection, feed).await,
-                    Verdict::Some => {}
+            Test::Column { column, slot, alone } => match columns[column].verdict(slot, selection.len(), feed).await? {
+                Verdict::All => {}
+                Verdict::None => selection.clear(),
+                Verdict::Some
+                    if selection.len() > SHORT_WINDOW
+                        && columns[column].reader.hopes_of_headers(slot)
+                        && columns.iter().all(|column| !column.in_window) =>
+                {
+                    return Ok(false);
                 }
-                columns[column].read_window(selection, feed).await?;
-                columns[column].reader.filter(slot, selection);
-            }
+                Verdict::Some if alone => columns[column].filter_unread(slot, selection, feed).await?,
+                Verdict::Some => {
+                    columns[column].read_window(selection, feed).await?;
+                    columns[column].reader.filter(slot, selection);
+                }
+            },
             Test::Compare { left, op, right, unsigned } => {
                 let all = Selection::all(selection.len());
                 for column in [left, right] {
@@ -182,7 +188,7 @@ impl Filter {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

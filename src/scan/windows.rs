@@ -1,4 +1,4 @@
-//! The windows of a row group: which rows are looked at, 1024 at a time.
+//! The windows of a row group: which rows are looked at, some thousand at a time.
 
 use std::ops::Range;
 
@@ -47,6 +47,19 @@ impl Windows {
     }
 }
 
+impl Windows {
+    /// Takes the last `rows` rows of the last window back.
+    pub(super) fn give_back(&mut self, rows: usize) {
+        self.range.start -= rows;
+        self.position -= rows;
+    }
+
+    /// Cuts windows of up to `rows` rows from here on.
+    pub(super) fn set_rows(&mut self, rows: usize) {
+        self.window_rows = rows;
+    }
+}
+
 impl Iterator for Windows {
     type Item = Window;
 
@@ -78,6 +91,12 @@ mod tests {
         let windows: Vec<_> = Windows::new(20, Some(&selection), 4).unwrap().collect();
         let window = |gap, rows| Window { gap, rows };
         assert_eq!(windows, [window(3, 4), window(0, 1), window(10, 2)]);
+        let mut windows = Windows::new(20, Some(&selection), 1).unwrap();
+        assert_eq!(windows.next(), Some(window(3, 1)));
+        windows.set_rows(4);
+        assert_eq!(windows.next(), Some(window(0, 4)));
+        windows.give_back(1);
+        assert_eq!(windows.collect::<Vec<_>>(), [window(0, 1), window(10, 2)]);
         assert_eq!(Windows::new(9, None, 4).unwrap().map(|w| w.rows).collect::<Vec<_>>(), [4, 4, 1]);
         assert_eq!(Windows::new(0, None, 4).unwrap().count(), 0);
         assert!(Windows::new(19, Some(&selection), 4).is_err());

@@ -1,6 +1,6 @@
 //! Random tables and queries: Miniblock has to answer as DataFusion's own reader does.
 //!
-//! `MINIBLOCK_CASES` is the number of tables (four queries each), `MINIBLOCK_SEED` runs one case alone: a failure says
+//! `MINIBLOCK_CASES` is the number of tables (eight queries each), `MINIBLOCK_SEED` runs one case alone: a failure says
 //! which.
 
 mod predicate;
@@ -25,8 +25,8 @@ use crate::oracle::{
     register_oracle, run, same_table,
 };
 
-const CASES: u64 = 1400;
-const QUERIES: usize = 4;
+const CASES: u64 = 2500;
+const QUERIES: usize = 8;
 
 /// The cases are dealt to as many tests, which run beside each other.
 const PARTS: u64 = 2;

@@ -20,6 +20,7 @@ mod readers;
 mod report;
 mod run;
 mod suite;
+mod turns;
 mod variant;
 
 use std::io::{self, Write};

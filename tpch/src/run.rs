@@ -12,6 +12,7 @@ use crate::cli::BenchOptions;
 use crate::dataset::{Dataset, Encoding};
 use crate::measure::{self, Sample, Summary};
 use crate::query::Query;
+use crate::turns::turns;
 use crate::variant::{self, Variant};
 use crate::{Result, floor, readers};
 
@@ -70,8 +71,7 @@ impl Bench {
         Ok(outcome)
     }
 
-    /// One round of warm-up, then the measured rounds. Each round runs every variant once and begins with another one, so
-    /// that none always follows the same neighbour.
+    /// One round of warm-up, then the measured rounds. Each round runs every variant once, in an order of its own.
     ///
     /// # Errors
     /// A query that fails; a wrong answer is no error here but part of the outcome.
@@ -84,8 +84,7 @@ impl Bench {
         }
         let rounds = self.options.repeats + 1;
         for round in 0..rounds {
-            for turn in 0..contestants.len() {
-                let index = (round + turn) % contestants.len();
+            for index in turns(contestants.len(), round) {
                 let contestant = &mut contestants[index];
                 let variant = contestant.outcome.variant;
                 bar.set_message(format!("round {round} of {}: {variant}", self.options.repeats));

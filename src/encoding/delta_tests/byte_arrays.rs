@@ -123,7 +123,7 @@ fn delta_length_reads_and_skips() {
         let shape = random.pick(&SHAPES);
         let page = encode_delta_length(&values, shape);
         decoder.reset(&page).unwrap();
-        assert_eq!(decoder.is_ascii(), values.iter().all(|value| value.is_ascii()));
+        assert_eq!(decoder.is_ascii(&page), values.iter().all(|value| value.is_ascii()));
         check_walk(&mut random, &mut decoder, &page, &values);
     }
 }
@@ -139,7 +139,7 @@ fn delta_byte_array_reads_and_skips() {
         let halves = random.below(2) == 0;
         let page = encode_delta_byte_array(&[], &values, shape, |common| if halves { common / 2 } else { common });
         decoder.reset(&page, false).unwrap();
-        assert_eq!(decoder.is_ascii(), values.iter().all(|value| value.is_ascii()));
+        assert_eq!(decoder.is_ascii(&page), values.iter().all(|value| value.is_ascii()));
         check_walk(&mut random, &mut decoder, &page, &values);
     }
 }
@@ -159,7 +159,7 @@ fn delta_byte_array_goes_on_from_the_page_before() {
         check_walk(&mut random, &mut decoder, &page, &first);
         let page = encode_delta_byte_array(before, &second, shape, |common| common);
         decoder.reset(&page, true).unwrap();
-        assert!(!decoder.is_ascii() || second.iter().all(|value| value.is_ascii()));
+        assert!(!decoder.is_ascii(&page) || second.iter().all(|value| value.is_ascii()));
         check_walk(&mut random, &mut decoder, &page, &second);
         if !before.is_empty() {
             decoder.reset(&page, false).unwrap();
