@@ -19,17 +19,16 @@ mod bounds;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
+#[allow(unused_imports, reason = "its tests have no harness here")]
 #[path = "../tpch/src/turns.rs"]
 mod turns;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Parser;
 use datafusion::error::Result;
 use datafusion::physical_plan::collect;
-use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use miniblock::{MiniblockOptions, SessionContextExt};
 
@@ -46,7 +45,7 @@ struct Options {
     /// 7 rounds instead of 21
     #[arg(long)]
     quick: bool,
-    /// Run ours alone, so many times, planned once: for a profiler
+    /// Run ours alone, so many times: for a profiler
     #[arg(long, value_name = "TIMES")]
     profile: Option<usize>,
     /// A folder of the TPC-H runner (`cargo run --release -p tpch -- generate`)
@@ -133,10 +132,9 @@ async fn run(options: &Options) -> Result<()> {
         // As it is at SF 1.
         let sql = sql.replace(":fraction", "0.0001");
         if let Some(times) = options.profile {
-            let mut plan = sessions[0].sql(&sql).await?.create_physical_plan().await?;
+            // Planned each time: a plan that is reset has lost its dynamic filters.
             for _ in 0..times {
-                plan = reset_plan_states(plan)?;
-                collect(Arc::clone(&plan), sessions[0].task_ctx()).await?;
+                execute(&sessions[0], &sql).await?;
             }
             continue;
         }

@@ -54,6 +54,7 @@ mod random;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
+#[allow(unused_imports, reason = "its tests have no harness here")]
 #[path = "../tpch/src/turns.rs"]
 mod turns;
 
