@@ -41,6 +41,7 @@ mod panics;
 mod prune;
 mod reader;
 mod residual;
+mod runs;
 mod session;
 mod simplify;
 mod source;

@@ -12,6 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
+use super::runs::Runs;
 use crate::error::{Error, Result};
 use crate::scan::Residual;
 
@@ -53,6 +54,12 @@ impl Residual for ExprResidual {
     fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         self.rows.fetch_add(batch.num_rows(), Ordering::Relaxed);
         debug_assert_eq!(batch.num_columns(), self.schema.fields().len());
+        if let [column] = batch.columns()
+            && let Some(runs) = Runs::of(column)?
+        {
+            let values = self.batch(vec![runs.values(column)?])?;
+            return Ok(runs.spread(&evaluate(&self.expr, &values).map_err(Error::external)?));
+        }
         evaluate(&self.expr, batch).map_err(Error::external)
     }
 }
