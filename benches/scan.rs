@@ -45,7 +45,8 @@
 
 #[path = "support/bounds.rs"]
 mod bounds;
-#[path = "scan/contenders.rs"]
+#[allow(dead_code, reason = "copies are of strings alone")]
+#[path = "support/contenders.rs"]
 mod contenders;
 #[path = "scan/data.rs"]
 mod data;
@@ -54,20 +55,26 @@ mod random;
 #[allow(dead_code, reason = "its tests have no harness here")]
 #[path = "../tpch/src/ratio.rs"]
 mod ratio;
+#[path = "support/rounds.rs"]
+mod rounds;
 #[allow(unused_imports, reason = "its tests have no harness here")]
 #[path = "../tpch/src/turns.rs"]
 mod turns;
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int32Array, Int64Array, Scalar};
+use arrow::compute::and;
+use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
 use clap::Parser;
+use datafusion::prelude::{col, lit};
 
 use bounds::{percentile, with_bounds};
-use contenders::{Contender, Query, Received};
+use contenders::{Contender, Filter, Kernel, Mask, Query};
 use data::{Order, Shape, Type};
 use ratio::Bootstrap;
-use turns::turns;
+use rounds::{Folder, Rounds, Times};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -75,32 +82,14 @@ type Error = Box<dyn std::error::Error>;
 #[derive(Parser)]
 #[command(name = "scan")]
 struct Options {
-    /// Run the cases alone whose names have this in them
-    filter: Option<String>,
-    /// 7 rounds a case, and at least 0.3 seconds, instead of 21 rounds and 0.8 seconds
-    #[arg(long)]
-    quick: bool,
-    /// So many rounds
-    #[arg(long, value_name = "N", conflicts_with = "quick")]
-    rounds: Option<usize>,
-    /// Time ours alone, for profilers
-    #[arg(long)]
-    alone: bool,
+    #[command(flatten)]
+    rounds: Rounds,
     /// Without pruning by statistics and page index in the sessions
     #[arg(long)]
     no_pruning: bool,
     /// Rows of each file
     #[arg(long, default_value = "2000000", value_name = "N")]
     rows: usize,
-    /// Print the plans
-    #[arg(long)]
-    plans: bool,
-    /// Print the names of the cases alone
-    #[arg(long)]
-    list: bool,
-    /// What cargo says to each bench
-    #[arg(long, hide = true)]
-    bench: bool,
 }
 
 /// Of the values, in hundredths of a percent.
@@ -139,21 +128,37 @@ impl Case {
         let (projection, columns) = PROJECTIONS[(n + n / 9) % 3];
         Self { shape, selectivity, columns, name: format!("scan/{shape}/{selectivity_name}/{projection}") }
     }
+
+    fn query<'a>(&self, path: &'a Path, low: i64, high: i64) -> Query<'a> {
+        let scalar = |value: i64| -> Scalar<ArrayRef> {
+            Scalar::new(match self.shape.ty {
+                Type::Int32 => Arc::new(Int32Array::from(vec![value as i32])),
+                Type::Int64 => Arc::new(Int64Array::from(vec![value])),
+            })
+        };
+        let literal = |value: i64| match self.shape.ty {
+            Type::Int32 => lit(value as i32),
+            Type::Int64 => lit(value),
+        };
+        let expr = col("f").between(literal(low), literal(high));
+        let (low, high) = (scalar(low), scalar(high));
+        let mask: Mask = Arc::new(move |batch| and(&gt_eq(batch.column(0), &low)?, &lt_eq(batch.column(0), &high)?));
+        let kernel = Some(Kernel { column: "f", mask });
+        Query { path, columns: self.columns, filter: Some(Filter { expr, kernel }) }
+    }
 }
 
 fn main() -> Result<(), Error> {
     let options = Options::parse();
     let mut cases: Vec<Case> = (0..5 * SELECTIVITIES.len()).map(Case::number).collect();
-    if let Some(filter) = &options.filter {
-        cases.retain(|case| case.name.contains(filter.as_str()));
-    }
+    cases.retain(|case| options.rounds.asks_for(&case.name));
     // A file is written once.
     cases.sort_by_key(|case| case.shape);
-    if options.list {
+    if options.rounds.list {
         cases.iter().for_each(|case| println!("{}", case.name));
         return Ok(());
     }
-    let folder = Folder::new()?;
+    let folder = Folder::new("scan")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     println!("milliseconds: median (10th to 90th percentile) over rounds in which all take turns");
     let mut outcomes = Vec::new();
@@ -162,8 +167,9 @@ fn main() -> Result<(), Error> {
         let values = data::write(&path, cases[0].shape, options.rows)?;
         for case in cases {
             let (low, high) = data::bounds(&values, case.selectivity);
-            let query = Query { path: &path, columns: case.columns, ty: case.shape.ty, low, high };
-            let times = runtime.block_on(measure(&query, &options, case))?;
+            let query = case.query(&path, low, high);
+            let contenders = runtime.block_on(Contender::all(&query, options.no_pruning))?;
+            let times = runtime.block_on(options.rounds.measure(&case.name, contenders))?;
             outcomes.push((case, times));
         }
     }
@@ -171,59 +177,13 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Milliseconds of each contender, ours first.
-async fn measure(query: &Query<'_>, options: &Options, case: &Case) -> Result<Vec<Vec<f64>>, Error> {
-    let mut contenders = Contender::all(query, options.no_pruning).await?;
-    if options.alone {
-        contenders.truncate(1);
-    }
-    let mut expected: Option<Received> = None;
-    for contender in &contenders {
-        if options.plans {
-            println!("{} of {}:\n{}", contender.name(), case.name, contender.plan());
-        }
-        let received = contender.receive().await?;
-        match &expected {
-            None => expected = Some(received),
-            Some(expected) if *expected == received => {}
-            Some(expected) => {
-                let (name, peer) = (&case.name, contender.name());
-                return Err(format!("{name}: we deliver {expected:?}, {peer} delivers {received:?}").into());
-            }
-        }
-    }
-    let rows = expected.map_or(0, |received| received.rows);
-    let rounds = options.rounds.unwrap_or(if options.quick { 7 } else { 21 });
-    let mut times = vec![Vec::new(); contenders.len()];
-    // Short scans meet more noise.
-    let (start, least) = (Instant::now(), Duration::from_millis(40) * rounds as u32);
-    let mut round = 0;
-    while round < rounds || options.rounds.is_none() && start.elapsed() < least {
-        for index in turns(contenders.len(), round) {
-            times[index].push(contenders[index].time(rows).await?);
-        }
-        round += 1;
-    }
-    let spreads: Vec<String> = contenders
-        .iter()
-        .zip(&times)
-        .map(|(contender, times)| format!("{} {}", contender.name(), spread(times)))
-        .collect();
-    println!("{}: {rows} rows; {}", case.name, spreads.join(", "));
-    Ok(times)
-}
-
-fn spread(times: &[f64]) -> String {
-    format!("{:.2} ({:.2} to {:.2})", percentile(times, 50), percentile(times, 10), percentile(times, 90))
-}
-
-fn report(outcomes: &[(&Case, Vec<Vec<f64>>)]) {
+fn report(outcomes: &[(&Case, Vec<Times>)]) {
     println!();
     let mut ratios = Vec::new();
     for (case, times) in outcomes {
-        let peers: Vec<&[f64]> = times[1..].iter().map(Vec::as_slice).collect();
-        let Some(bootstrap) = Bootstrap::of_medians(&times[0], &peers) else { continue };
-        let medians: Vec<String> = times.iter().map(|times| format!("{:.3}", percentile(times, 50))).collect();
+        let peers: Vec<&[f64]> = times[1..].iter().map(|(_, times)| times.as_slice()).collect();
+        let Some(bootstrap) = Bootstrap::of_medians(&times[0].1, &peers) else { continue };
+        let medians: Vec<String> = times.iter().map(|(_, times)| format!("{:.3}", percentile(times, 50))).collect();
         println!("scan {} {} {}", case.name, medians.join(" "), with_bounds(&bootstrap));
         ratios.push((case, bootstrap));
     }
@@ -237,23 +197,5 @@ fn report(outcomes: &[(&Case, Vec<Vec<f64>>)]) {
     println!("scan faster {faster} of {}", ratios.len());
     for (case, bootstrap) in slower {
         println!("scan slower {} {}", case.name, with_bounds(bootstrap));
-    }
-}
-
-/// A temporary folder.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, Error> {
-        let path = std::env::temp_dir().join(format!("miniblock-scan-{}", std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed is left to the system.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

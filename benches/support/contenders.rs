@@ -1,20 +1,21 @@
-//! Who reads the files.
+//! Who reads a file.
 
+use std::cell::RefCell;
 use std::fs::File;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, Scalar};
-use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
-use arrow::compute::{and, cast, filter_record_batch};
-use arrow::datatypes::DataType;
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
-use datafusion::prelude::{Expr, ParquetReadOptions, SessionConfig, SessionContext, col, lit};
+use datafusion::prelude::{Expr, ParquetReadOptions, SessionConfig, SessionContext, col};
 use futures::StreamExt;
 use miniblock::{MiniblockOptions, SessionContextExt};
 use parquet::arrow::ProjectionMask;
@@ -24,18 +25,32 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::PageIndexPolicy;
 
 use crate::Error;
-use crate::data::Type;
 
-const BATCH_SIZE: usize = 8192;
+pub(crate) const BATCH_SIZE: usize = 8192;
 
-/// `columns` of the rows of a file whose `f` is between `low` and `high`.
+/// `columns` of the rows of a file, all or those that pass a filter.
 pub(crate) struct Query<'a> {
     pub(crate) path: &'a Path,
     pub(crate) columns: &'static [&'static str],
-    pub(crate) ty: Type,
-    pub(crate) low: i64,
-    pub(crate) high: i64,
+    pub(crate) filter: Option<Filter>,
 }
+
+/// A filter on one column.
+pub(crate) struct Filter {
+    pub(crate) expr: Expr,
+    /// The same for the parquet crate's reader; None leaves it out.
+    pub(crate) kernel: Option<Kernel>,
+}
+
+/// A column, which stands before all others of a query in its file, and the filter by arrow's kernels, of batches whose
+/// first column it is.
+#[derive(Clone)]
+pub(crate) struct Kernel {
+    pub(crate) column: &'static str,
+    pub(crate) mask: Mask,
+}
+
+pub(crate) type Mask = Arc<dyn Fn(&RecordBatch) -> Result<BooleanArray, ArrowError> + Send + Sync>;
 
 /// What was delivered.
 #[derive(Debug, Default, PartialEq)]
@@ -50,11 +65,17 @@ impl Received {
         self.rows += batch.num_rows();
         self.checksums.resize(batch.num_columns(), 0);
         for (checksum, column) in self.checksums.iter_mut().zip(batch.columns()) {
-            let wide = cast(column, &DataType::Int64)?;
-            let Some(values) = wide.as_any().downcast_ref::<Int64Array>() else { continue };
-            for value in values {
-                let value = value.map_or(u64::MAX, i64::cast_unsigned);
+            let mut add = |value: u64| {
                 *checksum = (checksum.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            };
+            if let Some(texts) = column.as_string_view_opt() {
+                let hasher = BuildHasherDefault::<DefaultHasher>::default();
+                texts.iter().for_each(|text| add(hasher.hash_one(text)));
+            } else {
+                let wide = cast(column, &DataType::Int64)?;
+                wide.as_primitive::<Int64Type>()
+                    .iter()
+                    .for_each(|value| add(value.map_or(u64::MAX, i64::cast_unsigned)));
             }
         }
         Ok(())
@@ -66,8 +87,6 @@ struct Reader {
     file: File,
     metadata: ArrowReaderMetadata,
     columns: &'static [&'static str],
-    low: Scalar<ArrayRef>,
-    high: Scalar<ArrayRef>,
 }
 
 impl Reader {
@@ -75,44 +94,38 @@ impl Reader {
         let file = File::open(query.path)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
         let metadata = ArrowReaderMetadata::load(&file, options)?;
-        let scalar = |value: i64| -> Scalar<ArrayRef> {
-            Scalar::new(match query.ty {
-                Type::Int32 => Arc::new(Int32Array::from(vec![value as i32])),
-                Type::Int64 => Arc::new(Int64Array::from(vec![value])),
-            })
-        };
-        Ok(Self { file, metadata, columns: query.columns, low: scalar(query.low), high: scalar(query.high) })
+        Ok(Self { file, metadata, columns: query.columns })
     }
 
-    fn open(&self) -> Result<ParquetRecordBatchReaderBuilder<File>, Error> {
+    fn open(&self, columns: &[&str]) -> Result<ParquetRecordBatchReaderBuilder<File>, Error> {
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.try_clone()?, self.metadata.clone());
-        Ok(builder.with_batch_size(BATCH_SIZE))
+        Ok(builder.with_batch_size(BATCH_SIZE).with_projection(self.projection(columns)))
     }
 
-    fn mask(&self, columns: &[&str]) -> ProjectionMask {
+    fn projection(&self, columns: &[&str]) -> ProjectionMask {
         ProjectionMask::columns(self.metadata.parquet_schema(), columns.iter().copied())
     }
 
-    fn row_filter(&self, take: &mut Take<'_>) -> Result<(), Error> {
-        let (low, high) = (self.low.clone(), self.high.clone());
-        let predicate = ArrowPredicateFn::new(self.mask(&["f"]), move |batch| is_between(batch.column(0), &low, &high));
-        let filter = RowFilter::new(vec![Box::new(predicate)]);
-        let reader = self.open()?.with_row_filter(filter).with_projection(self.mask(self.columns)).build()?;
-        for batch in reader {
+    fn read(&self, filter: Option<&Kernel>, take: &mut Take<'_>) -> Result<(), Error> {
+        let mut builder = self.open(self.columns)?;
+        if let Some(Kernel { column, mask }) = filter.cloned() {
+            let predicate = ArrowPredicateFn::new(self.projection(&[column]), move |batch| mask(&batch));
+            builder = builder.with_row_filter(RowFilter::new(vec![Box::new(predicate)]));
+        }
+        for batch in builder.build()? {
             take(batch?)?;
         }
         Ok(())
     }
 
-    fn filter(&self, take: &mut Take<'_>) -> Result<(), Error> {
-        let mut columns = vec!["f"];
-        columns.extend(self.columns.iter().filter(|column| **column != "f"));
-        // The file has them in this order.
+    fn read_and_filter(&self, filter: &Kernel, take: &mut Take<'_>) -> Result<(), Error> {
+        let mut columns = vec![filter.column];
+        columns.extend(self.columns.iter().filter(|column| **column != filter.column));
         let delivered: Vec<usize> =
             (0..columns.len()).filter(|&index| self.columns.contains(&columns[index])).collect();
-        for batch in self.open()?.with_projection(self.mask(&columns)).build()? {
+        for batch in self.open(&columns)?.build()? {
             let batch = batch?;
-            let selected = is_between(batch.column(0), &self.low, &self.high)?;
+            let selected = (filter.mask)(&batch)?;
             if selected.true_count() > 0 {
                 take(filter_record_batch(&batch.project(&delivered)?, &selected)?)?;
             }
@@ -121,16 +134,15 @@ impl Reader {
     }
 }
 
-fn is_between(values: &ArrayRef, low: &Scalar<ArrayRef>, high: &Scalar<ArrayRef>) -> Result<BooleanArray, ArrowError> {
-    and(&gt_eq(values, low)?, &lt_eq(values, high)?)
-}
-
 type Take<'a> = dyn FnMut(RecordBatch) -> Result<(), Error> + 'a;
 
 enum Work {
     Plan(Arc<dyn ExecutionPlan>, Arc<TaskContext>),
-    RowFilter(Reader),
-    Filter(Reader),
+    Read(Reader),
+    RowFilter(Reader, Kernel),
+    Filter(Reader, Kernel),
+    /// Of so many bytes by pieces into a buffer that is used again.
+    Copy(Vec<u8>, RefCell<Vec<u8>>),
 }
 
 /// One of those who are compared.
@@ -157,19 +169,29 @@ impl Contender {
                 None => ctx.register_miniblock("t", path, MiniblockOptions::new()).await?,
                 Some(_) => ctx.register_parquet("t", path, ParquetReadOptions::default()).await?,
             }
-            let literal = |value: i64| match query.ty {
-                Type::Int32 => lit(value as i32),
-                Type::Int64 => lit(value),
-            };
-            let filter = col("f").between(literal(query.low), literal(query.high));
+            let mut rows = ctx.table("t").await?;
+            if let Some(filter) = &query.filter {
+                rows = rows.filter(filter.expr.clone())?;
+            }
             let columns: Vec<Expr> = query.columns.iter().map(|column| col(*column)).collect();
-            let plan = ctx.table("t").await?.filter(filter)?.select(columns)?.create_physical_plan().await?;
+            let plan = rows.select(columns)?.create_physical_plan().await?;
             contenders.push(Self { name, work: Work::Plan(plan, ctx.task_ctx()) });
         }
-        let row_filter = Self { name: "rowfilter", work: Work::RowFilter(Reader::new(query)?) };
-        let filter = Self { name: "filter", work: Work::Filter(Reader::new(query)?) };
-        contenders.splice(1..1, [row_filter, filter]);
+        let readers = match &query.filter {
+            None => vec![Self { name: "reader", work: Work::Read(Reader::new(query)?) }],
+            Some(Filter { kernel: Some(kernel), .. }) => vec![
+                Self { name: "rowfilter", work: Work::RowFilter(Reader::new(query)?, kernel.clone()) },
+                Self { name: "filter", work: Work::Filter(Reader::new(query)?, kernel.clone()) },
+            ],
+            Some(_) => Vec::new(),
+        };
+        contenders.splice(1..1, readers);
         Ok(contenders)
+    }
+
+    /// A copy of `bytes`, so many at a time.
+    pub(crate) fn memcpy(bytes: Vec<u8>, piece: usize) -> Self {
+        Self { name: "memcpy", work: Work::Copy(bytes, RefCell::new(vec![1; piece])) }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -194,9 +216,22 @@ impl Contender {
                 }
                 Ok(())
             }
-            Work::RowFilter(reader) => reader.row_filter(take),
-            Work::Filter(reader) => reader.filter(take),
+            Work::Read(reader) => reader.read(None, take),
+            Work::RowFilter(reader, kernel) => reader.read(Some(kernel), take),
+            Work::Filter(reader, kernel) => reader.read_and_filter(kernel, take),
+            Work::Copy(bytes, buffer) => {
+                let mut buffer = buffer.borrow_mut();
+                for piece in bytes.chunks(buffer.len()) {
+                    black_box(&mut buffer[..piece.len()]).copy_from_slice(black_box(piece));
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Whether it delivers rows.
+    fn delivers(&self) -> bool {
+        !matches!(self.work, Work::Copy(..))
     }
 
     /// Plans remember what of their files was taken.
@@ -207,11 +242,11 @@ impl Contender {
         }
     }
 
-    /// What it delivers.
-    pub(crate) async fn receive(&self) -> Result<Received, Error> {
+    /// What it delivers, if it does.
+    pub(crate) async fn receive(&self) -> Result<Option<Received>, Error> {
         let mut received = Received::default();
         self.run(self.fresh()?, &mut |batch| Ok(received.add(&batch)?)).await?;
-        Ok(received)
+        Ok(self.delivers().then_some(received))
     }
 
     /// The milliseconds that it takes to deliver so many rows, which are let go as they come.
@@ -225,6 +260,10 @@ impl Contender {
         })
         .await?;
         let time = start.elapsed().as_secs_f64() * 1e3;
-        if delivered == rows { Ok(time) } else { Err(format!("{delivered} rows of {rows} were delivered").into()) }
+        if delivered == rows || !self.delivers() {
+            Ok(time)
+        } else {
+            Err(format!("{delivered} rows of {rows} were delivered").into())
+        }
     }
 }
