@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(odd.slice(100, 900).spans(320).collect::<Vec<_>>(), [1..320, 321..640, 641..800]);
         let mut one = Selection::all(WINDOW_ROWS);
         one.narrow(&std::array::from_fn::<_, WORDS, _>(|word| u64::from(word == 5) << 7));
-        assert_eq!(one.spans(256).collect::<Vec<_>>(), [327..328]);
+        assert!(one.spans(256).eq(std::iter::once(327..328)));
         for limit in [0, 1, 31, 32, 33, 499, 500, 501] {
             let mut some = odd.clone();
             some.truncate(limit);

@@ -15,7 +15,7 @@ use crate::predicate::Selection;
 /// What late columns have to do when the residuals have spoken.
 enum Lag {
     Pass(usize),
-    Window(Selection),
+    Window(Box<Selection>),
 }
 
 /// Rows that are gathered and not yet a batch.
@@ -50,7 +50,7 @@ impl Survivors {
     pub(super) fn append(&mut self, selection: &Selection, count: usize) {
         self.rows += count;
         if let Some(lags) = &mut self.lags {
-            lags.push(Lag::Window(selection.clone()));
+            lags.push(Lag::Window(Box::new(selection.clone())));
         }
     }
 
