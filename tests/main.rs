@@ -6,6 +6,7 @@ mod access_plan;
 mod allocations;
 mod allocator;
 mod cloud;
+mod conjunctions;
 mod differential;
 mod dynamic;
 mod encryption;

@@ -142,6 +142,13 @@ where
         }
     }
 
+    fn read_window_inner(&mut self, selection: &Selection) -> Result<()> {
+        if self.reads_values && self.cursor.pick_window(selection, &mut self.window)? {
+            return Ok(());
+        }
+        self.cursor.read_window(selection.len(), self.reads_values, &mut self.window)
+    }
+
     fn append_window_inner(&mut self, selection: &Selection) -> Result<()> {
         let window = &self.window;
         let count = selection.count();
@@ -259,15 +266,7 @@ where
     }
 
     fn read_window(&mut self, selection: &Selection) -> Result<()> {
-        let Self { cursor, window, .. } = self;
-        let read = if self.reads_values { cursor.pick_window(selection, window) } else { Ok(false) };
-        let read =
-            read.and_then(
-                |done| {
-                    if done { Ok(()) } else { cursor.read_window(selection.len(), self.reads_values, window) }
-                },
-            );
-        read.map_err(|error| self.named(error))
+        self.read_window_inner(selection).map_err(|error| self.named(error))
     }
 
     fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict> {

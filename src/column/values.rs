@@ -539,13 +539,10 @@ impl Encodings for ByteEncodings {
         page: &[u8],
         count: usize,
         words: &[u64],
-        wanted: usize,
+        _: usize,
         out: &mut ByteBuffer,
     ) -> Result<()> {
-        // Few values are looked at one by one: their page is much longer.
-        if !self.can_pick(count, wanted) {
-            self.is_ascii(page);
-        }
+        // They are few: whether they are UTF-8 is asked of each, not of their page, which is much longer.
         let start = out.len();
         match self.encoding {
             Encoding::DeltaLengthByteArray => self.delta_length.read_selected(page, count, words, out.sink())?,

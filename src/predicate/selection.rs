@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::kernels::kernels;
 
-/// Rows that the scan handles at a time: for each column it takes some hundred nanoseconds, which is what a thousand rows take.
+/// Rows that the scan handles at a time. A window costs some hundred nanoseconds a column, whatever its rows: as much as to decode
+/// a thousand of them.
 pub const WINDOW_ROWS: usize = 4096;
 
 const WORDS: usize = WINDOW_ROWS / 64;

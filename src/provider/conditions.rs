@@ -109,7 +109,7 @@ pub(super) fn prune_pages(
     let (mut rows, mut pages) = (Pruned::default(), Pruned::default());
     for row_group in plan.row_group_indexes() {
         let mut left: Option<RowSelection> = None;
-        for condition in conditions.iter().filter(|condition| condition.verdict(footer, row_group) == Verdict::Some) {
+        for condition in conditions.iter().filter(|condition| condition.verdict(footer, row_group) != Verdict::All) {
             let Some(selectors) = condition.pages(footer, row_group) else { continue };
             let out = selectors.iter().filter(|selector| selector.skip).count();
             pages.out += out;

@@ -90,7 +90,8 @@ impl Pruner<'_> {
             }
             None => parquet.row_groups_pruned_statistics.add_matched(row_groups.remaining_row_group_count()),
         }
-        match self.bloom_predicate().filter(|_| self.options.bloom_filters && !row_groups.is_empty()) {
+        let asks_blooms = self.options.bloom_filters && !row_groups.is_empty();
+        match asks_blooms.then(|| self.bloom_predicate()).flatten() {
             Some(pruning) => self.prune_by_bloom_filters(&mut row_groups, &pruning, reader).await?,
             None => parquet.row_groups_pruned_bloom_filter.add_matched(row_groups.remaining_row_group_count()),
         }

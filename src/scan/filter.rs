@@ -34,6 +34,8 @@ enum Test {
         slot: usize,
         /// Whether nothing else looks at the values.
         alone: bool,
+        /// Whether a comparison looks at all of them.
+        compared: bool,
     },
     Compare {
         left: usize,
@@ -68,7 +70,12 @@ impl Filter {
                 Predicate::Column { column, matches } => {
                     let column = slot_of(*column)?;
                     let alone = columns[column].role == Role::Filtered;
-                    Test::Column { column, slot: columns[column].reader.add_condition(matches)?, alone }
+                    Test::Column {
+                        column,
+                        slot: columns[column].reader.add_condition(matches)?,
+                        alone,
+                        compared: false,
+                    }
                 }
                 &Predicate::Compare { left, op, right, unsigned } => {
                     let (left, right) = (slot_of(left)?, slot_of(right)?);
@@ -83,9 +90,12 @@ impl Filter {
             Test::Compare { left, right, .. } => [left, right],
         };
         let looked_at: Vec<[usize; 2]> = tests.iter().map(looks_at).collect();
+        let is_comparison = |test: &&Test| matches!(test, Test::Compare { .. });
+        let comparisons: Vec<[usize; 2]> = tests.iter().filter(is_comparison).map(looks_at).collect();
         for test in &mut tests {
-            if let Test::Column { column, alone, .. } = test {
+            if let Test::Column { column, alone, compared, .. } = test {
                 *alone &= looked_at.iter().filter(|columns| columns.contains(column)).count() == 1;
+                *compared = comparisons.iter().any(|columns| columns.contains(column));
             }
         }
         if tests.len() != self.bound.len() {
@@ -149,22 +159,25 @@ impl Filter {
         feed: &mut Feed,
     ) -> Result<bool> {
         match self.bound[index].test {
-            Test::Column { column, slot, alone } => match columns[column].verdict(slot, selection.len(), feed).await? {
-                Verdict::All => {}
-                Verdict::None => selection.clear(),
-                Verdict::Some
-                    if selection.len() > SHORT_WINDOW
-                        && columns[column].reader.hopes_of_headers(slot)
-                        && columns.iter().all(|column| !column.in_window) =>
-                {
-                    return Ok(false);
+            Test::Column { column, slot, alone, compared } => {
+                match columns[column].verdict(slot, selection.len(), feed).await? {
+                    Verdict::All => {}
+                    Verdict::None => selection.clear(),
+                    Verdict::Some
+                        if selection.len() > SHORT_WINDOW
+                            && columns[column].reader.hopes_of_headers(slot)
+                            && columns.iter().all(|column| !column.in_window) =>
+                    {
+                        return Ok(false);
+                    }
+                    Verdict::Some if alone => columns[column].filter_unread(slot, selection, feed).await?,
+                    Verdict::Some => {
+                        let all = compared.then(|| Selection::all(selection.len()));
+                        columns[column].read_window(all.as_ref().unwrap_or(selection), feed).await?;
+                        columns[column].reader.filter(slot, selection);
+                    }
                 }
-                Verdict::Some if alone => columns[column].filter_unread(slot, selection, feed).await?,
-                Verdict::Some => {
-                    columns[column].read_window(selection, feed).await?;
-                    columns[column].reader.filter(slot, selection);
-                }
-            },
+            }
             Test::Compare { left, op, right, unsigned } => {
                 let all = Selection::all(selection.len());
                 for column in [left, right] {
