@@ -7,7 +7,8 @@
 //! ```
 //!
 //! `qN` are the 22 of TPC-H, as the runner has them. `month` counts the rows of lineitem of one month, `point` looks up one order
-//! in it with two strings, `wide` is Q12 with the strings of orders in its output, which a join's dynamic filter spares.
+//! in it with two strings, `wide` is Q12 with the strings of orders in its output, which a join's dynamic filter spares. `in`,
+//! `like` and `equal` count rows of lineitem by their strings.
 //!
 //! Who runs on one thread, by turns in an order that changes from round to round: `ours` and DataFusion's reader without and with
 //! `pushdown_filters`; then, apart, `ours` and `static`, ours in a session without dynamic filters. A line for each case:
@@ -63,9 +64,12 @@ struct Options {
 
 const TABLES: [&str; 8] = ["customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier"];
 
-const MORE: [(&str, &str); 3] = [
+const MORE: [(&str, &str); 6] = [
     ("month", "SELECT count(*) FROM lineitem WHERE l_shipdate BETWEEN DATE '1995-03-01' AND DATE '1995-03-31'"),
     ("point", "SELECT l_shipmode, l_comment FROM lineitem WHERE l_orderkey = 3000001"),
+    ("in", "SELECT count(*) FROM lineitem WHERE l_shipmode IN ('MAIL', 'SHIP')"),
+    ("like", "SELECT count(*) FROM lineitem WHERE l_comment LIKE 'fur%'"),
+    ("equal", "SELECT count(*) FROM lineitem WHERE l_comment = 'egular courts above the'"),
     (
         "wide",
         "SELECT l_shipmode, o_orderpriority, count(*), min(o_orderstatus), max(o_clerk), min(o_comment), max(o_comment)

@@ -5,11 +5,12 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::buffer::{BitBuffer, Buffer};
+use super::matcher::Matcher;
 use super::values::{Encodings, Values};
 use super::window::{Rows, Window, Words, selected_values};
 use crate::encoding::rle::Levels;
 use crate::error::{Error, Result};
-use crate::kernels::kernels;
+use crate::kernels::{self, kernels};
 use crate::page::{LargePage, PageBuffer, PageReader};
 use crate::predicate::Selection;
 
@@ -208,30 +209,61 @@ impl<E: Encodings> Cursor<E> {
         Ok(())
     }
 
-    /// Reads the levels of the next `rows` rows into `window`, and which of their values match into `words`; the values go. Not,
-    /// where that is no quicker than [`Self::read_window`]: nothing is read then.
+    /// Reads the levels of the next rows into `window`, and which of their values match into `words`; the values go. Not, where that
+    /// is no quicker than [`Self::read_window`] or [`Self::pick_window`]: nothing is read then.
     pub(crate) fn read_matches(
         &mut self,
-        rows: usize,
+        selection: &Selection,
         matcher: &E::Matcher,
         window: &mut Window<E::Buffer>,
-        words: &mut [u64],
+        words: &mut Words,
     ) -> Result<bool> {
-        if self.settle(rows)? < rows || !self.values.can_match(matcher) {
+        let (mut left, count) = (selection.len(), selection.count());
+        self.settle(left)?;
+        if !self.values.can_match(matcher) || self.values.can_pick(left, count) {
             return Ok(false);
         }
         window.clear();
-        window.rows = rows;
-        let set = self.read_levels_into(rows, &mut window.validity)?;
-        window.nulls = rows - set;
-        if set > 0 {
-            self.settle_values().map_err(|error| self.at_page(error))?;
-            self.counts.unpacked += self.values.miniblocks(set);
-            let read = self.values.read_matches(self.page.values(), set, matcher, &mut words[..set.div_ceil(64)]);
-            read.map_err(|error| self.at_page(error))?;
+        window.rows = left;
+        let mut values = 0;
+        while left > 0 {
+            let len = self.settle(left)?;
+            let set = self.read_levels_into(len, &mut window.validity)?;
+            window.nulls += len - set;
+            if set > 0 && values == 0 {
+                self.match_values(set, matcher, window, words)?;
+            } else if set > 0 {
+                let mut more: Words = [0; _];
+                self.match_values(set, matcher, window, &mut more)?;
+                kernels::copy_bits(&more, 0, words, values, set);
+            }
+            values += set;
+            self.left -= len;
+            left -= len;
         }
-        self.left -= rows;
         Ok(true)
+    }
+
+    /// Which of the next `set` values match, into `words`.
+    fn match_values(
+        &mut self,
+        set: usize,
+        matcher: &E::Matcher,
+        window: &mut Window<E::Buffer>,
+        words: &mut Words,
+    ) -> Result<()> {
+        self.settle_values().map_err(|error| self.at_page(error))?;
+        self.counts.unpacked += self.values.miniblocks(set);
+        let words = &mut words[..set.div_ceil(64)];
+        let read = if self.values.can_match(matcher) {
+            self.values.read_matches(self.page.values(), set, matcher, words)
+        } else {
+            // A page in another encoding.
+            window.values.clear();
+            let read = self.values.read(self.page.values(), set, &mut window.values);
+            read.map(|()| matcher.select(&window.values, words))
+        };
+        read.map_err(|error| self.at_page(error))
     }
 
     /// Bounds of the next `rows` rows, and whether none of them is NULL; None where the page says nothing of them, or they

@@ -308,7 +308,7 @@ where
         {
             let mut words: Words = [0; _];
             let nulls = condition.nulls;
-            let read = self.cursor.read_matches(selection.len(), &condition.matcher, &mut self.window, &mut words);
+            let read = self.cursor.read_matches(selection, &condition.matcher, &mut self.window, &mut words);
             if read.map_err(|error| self.named(error))? {
                 self.narrow(selection, &words, nulls);
                 return Ok(());

@@ -6,7 +6,7 @@ use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
 use crate::encoding::boolean::{PlainBoolean, RleBoolean};
-use crate::encoding::byte_array::view_len;
+use crate::encoding::byte_array::{HEADS, view_len};
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
 use crate::encoding::delta_byte_array::DeltaByteArray;
@@ -61,7 +61,7 @@ pub(crate) trait Encodings: Send {
         Err(Error::unsupported("some values without the others"))
     }
 
-    /// Whether [`Encodings::read_matches`] is quicker than to read the values first.
+    /// Whether [`Encodings::read_matches`] can be used, which is quicker than to read the values first.
     fn can_match(&self, matcher: &Self::Matcher) -> bool {
         let _ = matcher;
         false
@@ -427,6 +427,7 @@ pub(crate) struct ByteEncodings {
     /// Whether those that are left of the present page are, all being ASCII, once that was asked.
     is_ascii: Option<bool>,
     max_value_size: usize,
+    heads: Box<[u128; HEADS]>,
 }
 
 impl ByteEncodings {
@@ -440,6 +441,7 @@ impl ByteEncodings {
             continues,
             is_ascii: None,
             max_value_size,
+            heads: Box::new([0; HEADS]),
         }
     }
 
@@ -561,6 +563,20 @@ impl Encodings for ByteEncodings {
         }
     }
 
+    fn can_match(&self, _: &ByteMatcher) -> bool {
+        true
+    }
+
+    fn read_matches(&mut self, page: &[u8], count: usize, matcher: &ByteMatcher, words: &mut [u64]) -> Result<()> {
+        match self.encoding {
+            Encoding::DeltaLengthByteArray => {
+                self.delta_length.read_matches(page, count, matcher, &mut self.heads, words)
+            }
+            Encoding::DeltaByteArray => self.delta.read_matches(page, count, matcher, &mut self.heads, words),
+            _ => self.plain.read_matches(page, count, matcher, &mut self.heads, words),
+        }
+    }
+
     fn gather(dictionary: &ByteBuffer, indices: &[u32], out: &mut ByteBuffer) -> Result<()> {
         out.append_gathered(dictionary, indices);
         Ok(())
@@ -611,3 +627,6 @@ impl Encodings for BitEncodings {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -150,6 +150,42 @@ pub fn make_inline_view(value: &[u8]) -> Option<u128> {
     Some(u128::from_le_bytes(bytes) | value.len() as u128)
 }
 
+/// The head of a value: its length and its first [`INLINE_LEN`] bytes, where the view of a short one has them. That is the view
+/// of a short value.
+#[inline]
+pub fn make_head(value: &[u8]) -> u128 {
+    // Lengths have 32 bits.
+    let beginning = make_inline_view(&value[..value.len().min(INLINE_LEN)]).unwrap_or_default();
+    beginning & PAYLOAD[INLINE_LEN] | u128::from(value.len() as u32)
+}
+
+/// Values whose heads are tested together: whole words of a bitmap.
+pub const HEADS: usize = 1024;
+
+/// A test of byte arrays, by their heads first.
+pub trait ByteTest {
+    /// Sets the bit of each value, of [`HEADS`] at most, in `passed` if its head says that it passes, and in `open` if the head does
+    /// not tell, which that of a short value always does. Overwrites both, one word for 64 values.
+    fn test_heads(&self, heads: &[u128], passed: &mut [u64], open: &mut [u64]);
+
+    /// Whether a value passes.
+    fn test(&self, value: &[u8]) -> bool;
+
+    /// Borders between values that pass and such that do not, if they are few, and whether values below all of them pass.
+    fn borders(&self) -> Option<(&[Border], bool)>;
+}
+
+/// A byte string at which a test changes its mind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Border {
+    /// The string.
+    pub value: Vec<u8>,
+    /// Whether it is judged otherwise than those below it.
+    pub at: bool,
+    /// Whether those above are judged otherwise than it is.
+    pub above: bool,
+}
+
 /// The view of a value of more than [`INLINE_LEN`] bytes, `prefix` its first four.
 #[inline]
 pub(super) fn long_view(len: u32, prefix: u32, buffer_index: u32, offset: u32) -> u128 {

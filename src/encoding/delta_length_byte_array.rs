@@ -5,11 +5,11 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::kernels::ones;
 
-use super::byte_array::{INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view};
+use super::byte_array::{ByteTest, HEADS, INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view};
 use super::delta_binary_packed::DeltaBinaryPacked;
 
 /// Values whose lengths are decoded together: whole words of a bitmap.
-const BATCH: usize = 1024;
+const BATCH: usize = HEADS;
 
 /// A cursor over the values of one DELTA_LENGTH_BYTE_ARRAY stream.
 ///
@@ -94,6 +94,42 @@ impl DeltaLengthByteArray {
                 position += self.scratch[done..index].iter().sum::<i32>() as usize;
                 let end = position + self.scratch[index] as usize;
                 out.push(&page[position..end])?;
+                (position, done) = (end, index + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves past the next `count` values, and sets the bit of each that passes `test`; overwrites `words`, one for 64 values.
+    /// `heads` is memory for [`HEADS`] of them.
+    ///
+    /// # Errors
+    /// As [`DeltaLengthByteArray::read`].
+    pub fn read_matches(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        test: &impl ByteTest,
+        heads: &mut [u128; HEADS],
+        words: &mut [u64],
+    ) -> Result<()> {
+        for first in (0..count).step_by(BATCH) {
+            let batch = BATCH.min(count - first);
+            let mut position = self.position;
+            self.next_batch(page, batch)?;
+            let mut at = position;
+            for (head, &length) in heads[..batch].iter_mut().zip(&self.scratch) {
+                let length = length as usize;
+                *head = load_payload(page, at, 0, length) & PAYLOAD[length.min(INLINE_LEN)] | length as u128;
+                at += length;
+            }
+            let (words, mut open) = (&mut words[first / 64..(first + batch).div_ceil(64)], [0; BATCH / 64]);
+            test.test_heads(&heads[..batch], words, &mut open[..words.len()]);
+            let mut done = 0;
+            for index in ones(&open) {
+                position += self.scratch[done..index].iter().sum::<i32>() as usize;
+                let end = position + self.scratch[index] as usize;
+                words[index / 64] |= u64::from(test.test(&page[position..end])) << (index % 64);
                 (position, done) = (end, index + 1);
             }
         }

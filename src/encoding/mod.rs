@@ -16,4 +16,4 @@ pub mod rle;
 pub mod varint;
 
 #[cfg(test)]
-mod delta_tests;
+pub(crate) mod delta_tests;

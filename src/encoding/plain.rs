@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::encoding::byte_array::{INLINE_LEN, ViewBuffer, long_view};
+use crate::encoding::byte_array::{ByteTest, HEADS, INLINE_LEN, PAYLOAD, ViewBuffer, long_view, make_head};
 use crate::error::{Error, Result};
 use crate::kernels::ones;
 
@@ -223,6 +223,48 @@ impl PlainByteArray {
             done = index + 1;
         }
         self.skip(page, n - done)
+    }
+
+    /// Moves past the next `n` values, and sets the bit of each that passes `test`; overwrites `words`, one for 64 values. `heads`
+    /// is memory for [`HEADS`] of them.
+    ///
+    /// # Errors
+    /// As [`PlainByteArray::read`].
+    pub fn read_matches(
+        &mut self,
+        page: &[u8],
+        n: usize,
+        test: &impl ByteTest,
+        heads: &mut [u128; HEADS],
+        words: &mut [u64],
+    ) -> Result<()> {
+        for first in (0..n).step_by(HEADS) {
+            let batch = HEADS.min(n - first);
+            let mut values = Self { position: self.position };
+            for head in &mut heads[..batch] {
+                // A length and the bytes behind it are the head itself.
+                *head = match page.get(self.position..).and_then(|rest| rest.first_chunk::<16>()) {
+                    Some(&stored) => {
+                        let stored = u128::from_le_bytes(stored);
+                        stored & (PAYLOAD[INLINE_LEN.min(stored as u32 as usize)] | u128::from(u32::MAX))
+                    }
+                    None => 0,
+                };
+                let value = self.next(page)?;
+                if *head == 0 {
+                    *head = make_head(value);
+                }
+            }
+            let (words, mut open) = (&mut words[first / 64..(first + batch).div_ceil(64)], [0; HEADS / 64]);
+            test.test_heads(&heads[..batch], words, &mut open[..words.len()]);
+            let mut done = 0;
+            for index in ones(&open) {
+                values.skip(page, index - done)?;
+                words[index / 64] |= u64::from(test.test(values.next(page)?)) << (index % 64);
+                done = index + 1;
+            }
+        }
+        Ok(())
     }
 
     #[inline]

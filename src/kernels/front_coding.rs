@@ -191,6 +191,18 @@ impl Kernels {
         unsafe { (self.front_coded)(&values, previous, out) }
     }
 
+    /// Makes the heads of values of any length: their lengths, and the first 12 bytes of each, padded with zeros. `previous` is that
+    /// of the value before the first.
+    ///
+    /// # Panics
+    /// `out` is not of as many, or there are no [`MARGIN`] bytes before the first suffix, or after the last.
+    pub fn front_coded_heads(&self, values: FrontCoded<'_>, previous: u128, out: &mut [u128]) {
+        assert_eq!(values.count(), out.len(), "a head for each value");
+        assert!(values.start >= MARGIN && values.bytes.len() - values.end >= MARGIN, "margins");
+        // SAFETY: there is a reference to this table, so the processor has its features; the rest was checked.
+        unsafe { (self.front_coded_heads)(&values, previous, out) }
+    }
+
     /// Makes values of at most [`LONGEST`] bytes: views, and the bytes of those longer than 12 in `data`, of which the number
     /// comes back. `value` is the one before the first, with zeros behind, and then the last; `place` is what the views say of
     /// `data`: the index of the buffer, and where in it `data` begins. None, and nothing is done, where there is no quick way.
@@ -214,12 +226,15 @@ impl Kernels {
     }
 }
 
+/// Makes views, or heads where values may be longer than views have room for.
+///
 /// # Safety
-/// What [`Kernels::front_coded`] checks.
+/// What [`Kernels::front_coded`] checks, or for `HEADS` [`Kernels::front_coded_heads`].
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) unsafe fn front_coded(values: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+pub(super) unsafe fn front_coded<const HEADS: bool>(values: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
     use std::arch::x86_64::*;
+    let within = |len: usize| if HEADS { len.min(INLINE_LEN) } else { len };
     // SAFETY: every x86-64 processor has SSE2; lengths are those of the masks; a load begins at most 16 bytes before its suffix,
     // and ends at most 16 bytes after the beginning of it.
     unsafe {
@@ -228,9 +243,10 @@ pub(super) unsafe fn front_coded(values: &FrontCoded<'_>, previous: u128, out: &
         let mut at = values.bytes.as_ptr().add(values.start);
         for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
             let length = prefix + suffix;
-            let kept = mask(prefix);
+            let kept = mask(within(prefix));
             // The mask of the prefix is part of that of the value.
-            let added = _mm_and_si128(_mm_loadu_si128(at.sub(prefix + 4).cast()), _mm_andnot_si128(kept, mask(length)));
+            let added = _mm_loadu_si128(at.sub(within(prefix) + 4).cast());
+            let added = _mm_and_si128(added, _mm_andnot_si128(kept, mask(within(length))));
             let added = _mm_or_si128(added, _mm_cvtsi32_si128(length as i32));
             // The chain from value to value.
             view = _mm_or_si128(_mm_and_si128(view, kept), added);
@@ -247,13 +263,14 @@ pub(super) unsafe fn front_coded(values: &FrontCoded<'_>, previous: u128, out: &
 /// As for x86-64; nothing depends on it here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-pub(super) unsafe fn front_coded(values: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
+pub(super) unsafe fn front_coded<const HEADS: bool>(values: &FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
     let (mut view, mut position) = (previous, values.start);
     for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
-        let length = prefix + suffix;
+        let (kept, length) = (prefix.min(INLINE_LEN), prefix + suffix);
         let added = values.bytes[position..].first_chunk::<16>().map_or(0, |chunk| u128::from_le_bytes(*chunk));
-        let added = added << (8 * (prefix + 4)) & (PAYLOAD[length] ^ PAYLOAD[prefix]);
-        view = view & PAYLOAD[prefix] | added | length as u128;
+        // A shift by all bits is none: the mask leaves nothing of it.
+        let added = added.wrapping_shl(8 * (kept as u32 + 4)) & (PAYLOAD[length.min(INLINE_LEN)] ^ PAYLOAD[kept]);
+        view = view & PAYLOAD[kept] | added | length as u128;
         *slot = view;
         position += suffix;
     }

@@ -80,11 +80,20 @@ macro_rules! table {
         $(#[$feature])*
         unsafe fn front_coded(values: &front_coding::FrontCoded<'_>, previous: u128, out: &mut [u128]) -> u128 {
             // SAFETY: the caller's.
-            unsafe { front_coding::front_coded(values, previous, out) }
+            unsafe { front_coding::front_coded::<false>(values, previous, out) }
+        }
+        $(#[$feature])*
+        unsafe fn front_coded_heads(values: &front_coding::FrontCoded<'_>, previous: u128, out: &mut [u128]) {
+            // SAFETY: the caller's.
+            unsafe { front_coding::front_coded::<true>(values, previous, out) };
         }
         $(#[$feature])*
         fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
             views::in_views(views, set, words);
+        }
+        $(#[$feature])*
+        fn in_view_beginnings(views: &[u128], beginnings: &[u64], words: &mut [u64]) {
+            views::in_view_beginnings(views, beginnings, words);
         }
         $(#[$feature])*
         fn count_ones(words: &[u64]) -> usize {
@@ -138,8 +147,10 @@ macro_rules! table {
             unpack: up_to_32!(unpack),
             front_coded_lengths,
             front_coded,
+            front_coded_heads,
             front_coded_long: None,
             in_views,
+            in_view_beginnings,
             count_ones,
             pext_words,
             pdep_words,

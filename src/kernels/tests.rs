@@ -542,6 +542,36 @@ fn front_coded_values() {
 }
 
 #[test]
+fn front_coded_heads() {
+    let mut random = Random(35);
+    let head = |value: &[u8]| view_of(&value[..value.len().min(12)]) & !0xffff_ffff | value.len() as u128;
+    for len in (0..40).chain([256, 1000]) {
+        for most in [3, 12, 13, 20, 200] {
+            let (mut prefixes, mut suffixes, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+            let mut bytes = random.bytes(MARGIN);
+            let mut value = random.bytes(most / 2);
+            let before = value.clone();
+            for _ in 0..len {
+                let prefix = random.below(value.len() + 1);
+                value.truncate(prefix);
+                value.extend(random.bytes(random.0 as usize % (most + 1 - prefix)));
+                bytes.extend_from_slice(&value[prefix..]);
+                prefixes.push(prefix as i32);
+                suffixes.push((value.len() - prefix) as i32);
+                expected.push(head(&value));
+            }
+            bytes.extend(random.bytes(MARGIN));
+            for table in tables() {
+                let mut out = vec![7; len];
+                let values = FrontCoded::new(table, (&prefixes, &suffixes), before.len(), &bytes, MARGIN).unwrap();
+                table.front_coded_heads(values, head(&before), &mut out);
+                assert_eq!(out, expected, "{table:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn front_coded_lengths() {
     let bytes = [0; 100];
     let wide = i32::MAX / 2;

@@ -58,6 +58,11 @@ impl<B: Ord + Clone> IntervalSet<B> {
         self.begins_inside && self.changes.is_empty()
     }
 
+    /// Whether values below the first change are in the set.
+    pub fn begins_inside(&self) -> bool {
+        self.begins_inside
+    }
+
     /// Whether `value` is in the set.
     pub fn contains<Q>(&self, value: &Q) -> bool
     where

@@ -6,7 +6,7 @@ mod byte_arrays;
 mod fixed;
 mod hostile;
 mod parquet_crate;
-mod reference;
+pub(crate) mod reference;
 
 /// xorshift64*, so that runs repeat.
 pub(crate) struct Random(pub(crate) u64);

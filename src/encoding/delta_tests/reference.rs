@@ -2,12 +2,12 @@
 
 /// The shape of the blocks of a stream.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
-    pub(super) values_per_miniblock: usize,
-    pub(super) miniblocks: usize,
+pub(crate) struct Shape {
+    pub(crate) values_per_miniblock: usize,
+    pub(crate) miniblocks: usize,
 }
 
-pub(super) const SHAPES: [Shape; 8] = [
+pub(crate) const SHAPES: [Shape; 8] = [
     Shape { values_per_miniblock: 32, miniblocks: 4 },
     Shape { values_per_miniblock: 32, miniblocks: 1 },
     Shape { values_per_miniblock: 64, miniblocks: 2 },
@@ -144,7 +144,7 @@ fn read_zigzag(bytes: &[u8], position: &mut usize) -> i64 {
     (code >> 1) as i64 ^ -((code & 1) as i64)
 }
 
-pub(super) fn encode_delta_length(values: &[Vec<u8>], shape: Shape) -> Vec<u8> {
+pub(crate) fn encode_delta_length(values: &[Vec<u8>], shape: Shape) -> Vec<u8> {
     let lengths: Vec<i32> = values.iter().map(|value| value.len() as i32).collect();
     let mut out = encode_i32(&lengths, shape);
     out.extend(values.iter().flatten());
@@ -152,7 +152,7 @@ pub(super) fn encode_delta_length(values: &[Vec<u8>], shape: Shape) -> Vec<u8> {
 }
 
 /// With the longest prefixes, except that `shorten` may cut them.
-pub(super) fn encode_delta_byte_array(
+pub(crate) fn encode_delta_byte_array(
     before: &[u8],
     values: &[Vec<u8>],
     shape: Shape,

@@ -1,0 +1,106 @@
+//! Tests of byte arrays that are read, against those of the same values.
+
+use super::*;
+use crate::encoding::delta_tests::Random;
+use crate::encoding::delta_tests::reference::{SHAPES, encode_delta_byte_array, encode_delta_length};
+use crate::predicate::{BytesSet, ValueSet};
+
+/// Values that have their beginnings in common with others, up to 12, 13 and more bytes.
+fn values(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
+    let beginning = random.pick(&[0, 3, 4, 5, 11, 12, 13, 20]);
+    let (letters, longest) = (random.pick(&[1, 2, 3, 256]), random.pick(&[1, 4, 13, 30, 200]));
+    let value = |random: &mut Random| {
+        let mut value = vec![b'x'; beginning];
+        value.extend(random.bytes(random.0 as usize % longest).iter().map(|byte| (usize::from(*byte) % letters) as u8));
+        value.truncate(random.pick(&[usize::MAX, usize::MAX, 12, beginning]));
+        value
+    };
+    let mut values: Vec<_> = (0..count).map(|_| value(random)).collect();
+    if random.below(2) == 0 {
+        values.sort();
+    }
+    values
+}
+
+/// A set of intervals, or of some of the values.
+fn set(random: &mut Random, values: &[Vec<u8>]) -> BytesSet {
+    let value = |random: &mut Random| {
+        let mut value = values[random.below(values.len())].clone();
+        match random.below(6) {
+            0 => value.push(random.pick(&[0, 1, 255])),
+            1 => value.truncate(random.below(value.len() + 1)),
+            2 => value.clear(),
+            _ => {}
+        }
+        value
+    };
+    let count = random.pick(&[1, 1, 2, 3, 8, 9, 40]);
+    let mut set = BytesSet::none();
+    match random.below(3) {
+        0 => set = BytesSet::points((0..count).map(|_| value(random)).collect::<Vec<_>>()),
+        1 => {
+            let (low, high) = (value(random), value(random));
+            set = BytesSet::half_open(Some(low).filter(|_| count > 1), Some(high).filter(|_| count != 2));
+        }
+        _ => {
+            for _ in 0..count {
+                let (a, b) = (value(random), value(random));
+                set = set.union(&BytesSet::half_open(Some(a.clone().min(b.clone())), Some(a.max(b))));
+            }
+        }
+    }
+    if random.below(2) == 0 { set.complement() } else { set }
+}
+
+#[test]
+fn values_match_as_they_are_read() {
+    let mut random = Random(77);
+    for round in 0..600 {
+        let count = random.pick(&[1, 2, 63, 64, 65, 700, 1024, 1025, 5000]);
+        let values = values(&mut random, count);
+        let shape = random.pick(&SHAPES);
+        let (encoding, page) = match round % 3 {
+            0 => (Encoding::DeltaLengthByteArray, encode_delta_length(&values, shape)),
+            1 => (Encoding::DeltaByteArray, encode_delta_byte_array(&[], &values, shape, |common| common)),
+            _ => {
+                let stored = |value: &Vec<u8>| [&(value.len() as u32).to_le_bytes(), value.as_slice()].concat();
+                (Encoding::Plain, values.iter().flat_map(stored).collect())
+            }
+        };
+        let set = set(&mut random, &values);
+        let matcher = ByteMatcher::new(&ValueSet::Bytes(set.clone())).unwrap();
+        let mut decoder = ByteEncodings::new(false, false, usize::MAX);
+        decoder.start(encoding, &page).unwrap();
+        let mut done = 0;
+        while done < count {
+            let most = random.pick(&[2, 100, 3000]);
+            let some = (1 + random.below(most)).min(count - done);
+            let expected = &values[done..done + some];
+            match random.below(4) {
+                0 => decoder.skip(&page, some).unwrap(),
+                1 => {
+                    let mut out = decoder.buffer();
+                    decoder.read(&page, some, &mut out).unwrap();
+                    assert!(out.views().iter().zip(expected).all(|(view, value)| out.bytes(view) == value));
+                    let mut words = vec![u64::MAX; some.div_ceil(64)];
+                    matcher.select(&out, &mut words);
+                    check(&words, expected, &set);
+                }
+                _ => {
+                    let mut words = vec![u64::MAX; some.div_ceil(64)];
+                    decoder.read_matches(&page, some, &matcher, &mut words).unwrap();
+                    check(&words, expected, &set);
+                }
+            }
+            done += some;
+        }
+    }
+}
+
+fn check(words: &[u64], values: &[Vec<u8>], set: &BytesSet) {
+    for (index, word) in words.iter().enumerate() {
+        let expected = values.iter().skip(64 * index).take(64).enumerate();
+        let expected = expected.fold(0, |word, (bit, value)| word | u64::from(set.contains(value)) << bit);
+        assert_eq!(*word, expected, "word {index}, {set:?}");
+    }
+}
