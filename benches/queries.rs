@@ -29,7 +29,7 @@ mod ratio;
 #[path = "../tpch/src/turns.rs"]
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Parser;
@@ -57,6 +57,9 @@ struct Options {
     /// A folder of the TPC-H runner (`cargo run --release -p tpch -- generate`)
     #[arg(long, default_value = "tpch-data/sf1-delta-none", value_name = "DIR")]
     data: PathBuf,
+    /// Has ours map the files into memory
+    #[arg(long)]
+    map: bool,
     /// What cargo says to each bench
     #[arg(long, hide = true)]
     bench: bool,
@@ -106,7 +109,7 @@ enum Who {
 
 const ALL: [Who; 4] = [Who::Ours, Who::Static, Who::Datafusion { pushdown: false }, Who::Datafusion { pushdown: true }];
 
-async fn session(who: Who, data: &Path) -> Result<SessionContext> {
+async fn session(who: Who, options: &Options) -> Result<SessionContext> {
     let mut config = SessionConfig::new().with_target_partitions(1);
     if who == Who::Static {
         let optimizer = &mut config.options_mut().optimizer;
@@ -117,10 +120,13 @@ async fn session(who: Who, data: &Path) -> Result<SessionContext> {
     config.options_mut().execution.parquet.pushdown_filters = who == Who::Datafusion { pushdown: true };
     let ctx = SessionContext::new_with_config(config);
     for table in TABLES {
-        let path = data.join(format!("{table}.parquet"));
+        let path = options.data.join(format!("{table}.parquet"));
         let path = path.to_string_lossy();
         match who {
-            Who::Ours | Who::Static => ctx.register_miniblock(table, &path, MiniblockOptions::default()).await?,
+            Who::Ours | Who::Static => {
+                let options = MiniblockOptions::default().with_memory_map(options.map);
+                ctx.register_miniblock(table, &path, options).await?
+            }
             Who::Datafusion { .. } => ctx.register_parquet(table, path.as_ref(), ParquetReadOptions::default()).await?,
         }
     }
@@ -130,7 +136,7 @@ async fn session(who: Who, data: &Path) -> Result<SessionContext> {
 async fn run(options: &Options) -> Result<()> {
     let mut sessions = Vec::new();
     for who in ALL {
-        sessions.push(session(who, &options.data).await?);
+        sessions.push(session(who, options).await?);
     }
     let rounds = if options.quick { 7 } else { 21 };
     let mut ratios: [Vec<Bootstrap>; 2] = Default::default();
