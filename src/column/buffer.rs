@@ -1,10 +1,11 @@
 //! Dense values of one physical type, and how survivors move from one buffer to another.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use arrow::buffer::Buffer as ArrowBuffer;
+use bytes::Bytes;
 
-use crate::encoding::byte_array::{MAX_DATA, ViewBuffer, view_bytes, view_len};
+use crate::encoding::byte_array::{INLINE_LEN as INLINE, InPlace, MAX_DATA, ViewBuffer, view_bytes, view_len};
 use crate::error::Result;
 use crate::kernels::{self, Value, kernels, ones};
 use crate::predicate::WINDOW_ROWS;
@@ -196,17 +197,31 @@ const ARENA_BYTES: usize = 64 << 20;
 pub(crate) struct ByteBuffer {
     /// The views, and the arena that takes the bytes of long values now.
     values: ViewBuffer,
-    /// Buffers by index; None where the arena will stand.
-    buffers: Vec<Option<ArrowBuffer>>,
+    /// By the index that views give.
+    buffers: Vec<Block>,
     /// Bytes in arenas that were sealed.
     sealed: usize,
-    /// Bytes that all arenas may hold together.
+    /// Bytes of pages.
+    kept: usize,
+    /// Bytes that arenas and pages may hold together.
     limit: usize,
+}
+
+/// What long views point into.
+#[derive(Debug)]
+enum Block {
+    /// Where the arena will stand.
+    Arena,
+    /// A whole arena, of this buffer or of a dictionary: wherever its values go, it goes.
+    Sealed(ArrowBuffer),
+    /// A part of a page: kept where most of it is wanted.
+    Page(ArrowBuffer),
 }
 
 impl Default for ByteBuffer {
     fn default() -> Self {
-        let mut buffer = Self { values: ViewBuffer::default(), buffers: Vec::new(), sealed: 0, limit: usize::MAX };
+        let mut buffer =
+            Self { values: ViewBuffer::default(), buffers: Vec::new(), sealed: 0, kept: 0, limit: usize::MAX };
         buffer.clear();
         buffer
     }
@@ -216,6 +231,11 @@ impl ByteBuffer {
     /// The views.
     pub(crate) fn views(&self) -> &[u128] {
         &self.values.views
+    }
+
+    /// The bytes of long values that were copied last.
+    pub(crate) fn arena(&self) -> &[u8] {
+        &self.values.data
     }
 
     /// Where decoders put values.
@@ -234,7 +254,7 @@ impl ByteBuffer {
 
     fn data_of(&self, view: &u128) -> &[u8] {
         match self.buffers.get(buffer_index(*view)) {
-            Some(Some(buffer)) => buffer.as_slice(),
+            Some(Block::Sealed(buffer) | Block::Page(buffer)) => buffer.as_slice(),
             _ => &self.values.data,
         }
     }
@@ -251,28 +271,62 @@ impl ByteBuffer {
         self.sealed += data.len();
         self.limit_arena();
         let sealed = self.values.buffer_index as usize;
-        self.buffers[sealed] = Some(ArrowBuffer::from_vec(data));
+        self.buffers[sealed] = Block::Sealed(ArrowBuffer::from_vec(data));
         self.values.buffer_index = self.buffers.len() as u32;
-        self.buffers.push(None);
+        self.buffers.push(Block::Arena);
     }
 
-    /// Bytes that all arenas may hold together.
+    /// Bytes that arenas and pages may hold together.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
     fn limit_arena(&mut self) {
-        self.values.max_data = self.limit.saturating_sub(self.sealed).min(MAX_DATA);
+        self.values.max_data = self.limit.saturating_sub(self.sealed + self.kept).min(MAX_DATA);
     }
 
-    /// The index of a shared buffer, added if it was not the last one added.
-    fn share(&mut self, buffer: &ArrowBuffer) -> u32 {
-        let same = |other: &Option<ArrowBuffer>| other.as_ref().is_some_and(|other| other.ptr_eq(buffer));
+    /// The index of a shared arena, added if it is not there.
+    fn share(&mut self, arena: &ArrowBuffer) -> u32 {
+        let same = |other: &Block| matches!(other, Block::Sealed(other) if other.ptr_eq(arena));
         let index = self.buffers.iter().rposition(same).unwrap_or_else(|| {
-            self.buffers.push(Some(buffer.clone()));
+            self.buffers.push(Block::Sealed(arena.clone()));
             self.buffers.len() - 1
         });
         index as u32
+    }
+
+    /// Adds a part of a page; its index.
+    fn keep(&mut self, part: ArrowBuffer) -> Result<u32> {
+        self.values.reserve_within(part.len())?;
+        self.kept += part.len();
+        self.limit_arena();
+        self.buffers.push(Block::Page(part));
+        Ok(self.buffers.len() as u32 - 1)
+    }
+
+    /// Appends values that `read` reads where they are in `page`: it gets the index of the page's part that begins with the first of
+    /// them, and where to put their views. The part is kept if most of it is of long values, else these are copied.
+    pub(crate) fn append_in_place(
+        &mut self,
+        page: &Bytes,
+        read: impl FnOnce(u32, &mut Vec<u128>) -> Result<InPlace>,
+    ) -> Result<Range<usize>> {
+        let (first, index) = (self.len(), self.buffers.len() as u32);
+        let InPlace { range, long } = read(index, &mut self.values.views)?;
+        if long == 0 {
+            return Ok(range);
+        }
+        if is_most(long, range.len()) && range.len() >= page.len() / MOST_PAGES {
+            self.keep(ArrowBuffer::from(page.slice(range.clone())))?;
+            return Ok(range);
+        }
+        for position in first..self.len() {
+            let view = self.values.views[position];
+            if view_len(view) > INLINE {
+                self.values.views[position] = self.values.append(view_bytes(&view, &page[range.clone()]))?;
+            }
+        }
+        Ok(range)
     }
 
     /// Appends the dictionary's values at `indices`, which are all in range; its bytes are shared.
@@ -291,8 +345,8 @@ impl ByteBuffer {
                 if index != from {
                     from = index;
                     to = match &dictionary.buffers[index as usize] {
-                        Some(buffer) => self.share(buffer),
-                        None => continue,
+                        Block::Sealed(arena) => self.share(arena),
+                        Block::Arena | Block::Page(_) => continue,
                     };
                 }
                 self.values.views[position] = with_buffer_index(view, to);
@@ -300,17 +354,30 @@ impl ByteBuffer {
         }
     }
 
-    /// Appends values: long ones are copied into the arena, or keep pointing into shared buffers.
-    fn append_views(&mut self, source: &Self, views: impl Iterator<Item = u128>) -> Result<()> {
+    /// Appends values: long ones are copied into the arena, or keep pointing into shared arenas, and into pages if it `keeps` them.
+    fn append_views(&mut self, source: &Self, views: impl Iterator<Item = u128>, keeps: bool) -> Result<()> {
+        // Of the page that was met last, the index there and here.
+        let mut page = (u32::MAX, u32::MAX);
         for view in views {
             if view_len(view) <= INLINE {
                 self.values.views.push(view);
-            } else if let Some(Some(shared)) = source.buffers.get(buffer_index(view)) {
-                let index = self.share(shared);
-                self.values.views.push(with_buffer_index(view, index));
-            } else {
-                self.values.push(view_bytes(&view, &source.values.data))?;
+                continue;
             }
+            let index = buffer_index(view);
+            let to = match &source.buffers[index] {
+                Block::Sealed(arena) => self.share(arena),
+                Block::Page(part) if keeps => {
+                    if page.0 != index as u32 {
+                        page = (index as u32, self.keep(part.clone())?);
+                    }
+                    page.1
+                }
+                Block::Page(_) | Block::Arena => {
+                    self.values.push(view_bytes(&view, source.data_of(&view)))?;
+                    continue;
+                }
+            };
+            self.values.views.push(with_buffer_index(view, to));
         }
         self.seal_large();
         Ok(())
@@ -321,8 +388,9 @@ impl ByteBuffer {
         let arena = std::mem::take(&mut self.values.data);
         let capacity = arena.len();
         let index = self.values.buffer_index as usize;
-        self.buffers[index] = Some(ArrowBuffer::from_vec(arena));
-        let mut buffers: Vec<_> = std::mem::take(&mut self.buffers).into_iter().flatten().collect();
+        self.buffers[index] = Block::Sealed(ArrowBuffer::from_vec(arena));
+        let mut buffers: Vec<_> =
+            std::mem::take(&mut self.buffers).into_iter().filter_map(Block::into_buffer).collect();
         // An empty arena at the end is no buffer; elsewhere it holds the place of its index.
         if index + 1 == buffers.len() && capacity == 0 {
             buffers.pop();
@@ -347,8 +415,9 @@ impl Buffer for ByteBuffer {
         self.values.data.clear();
         self.values.buffer_index = 0;
         self.buffers.clear();
-        self.buffers.push(None);
+        self.buffers.push(Block::Arena);
         self.sealed = 0;
+        self.kept = 0;
         self.limit_arena();
     }
 
@@ -364,7 +433,12 @@ impl Buffer for ByteBuffer {
             }
             return Ok(());
         }
-        self.append_views(source, ones(words).map(|position| source.values.views[position]))
+        if count == source.len() {
+            return self.append_views(source, source.views().iter().copied(), true);
+        }
+        let views = || ones(words).map(|position| source.values.views[position]);
+        let long = || views().map(view_len).filter(|len| *len > INLINE).sum();
+        self.append_views(source, views(), source.kept > 0 && is_most(long(), source.kept))
     }
 
     fn append_spread(&mut self, source: &Self, words: &[u64], rows: usize) -> Result<()> {
@@ -377,7 +451,7 @@ impl Buffer for ByteBuffer {
             next += 1;
             source.values.views[next - 1]
         });
-        self.append_views(source, views)
+        self.append_views(source, views, true)
     }
 
     fn memory(&self) -> usize {
@@ -397,12 +471,26 @@ impl Buffer for ByteBuffer {
     }
 
     fn extra_bytes(&self) -> usize {
-        self.sealed + self.values.data.len()
+        self.sealed + self.kept + self.values.data.len()
     }
 }
 
-/// Bytes that a view holds itself.
-const INLINE: usize = 12;
+impl Block {
+    fn into_buffer(self) -> Option<ArrowBuffer> {
+        match self {
+            Self::Arena => None,
+            Self::Sealed(buffer) | Self::Page(buffer) => Some(buffer),
+        }
+    }
+}
+
+/// A page is kept for the sake of that part of it, or more.
+const MOST_PAGES: usize = 32;
+
+/// Whether enough of a page is wanted to keep all of it.
+fn is_most(wanted: usize, bytes: usize) -> bool {
+    wanted >= bytes / 2
+}
 
 fn buffer_index(view: u128) -> usize {
     (view >> 64) as u32 as usize

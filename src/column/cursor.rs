@@ -110,6 +110,8 @@ impl<E: Encodings> Cursor<E> {
     pub(crate) fn end_chunk(&mut self) {
         self.pages = None;
         self.page.release();
+        self.values.end_chunk();
+        self.dense.clear();
         self.left = 0;
     }
 

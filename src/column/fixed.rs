@@ -1,5 +1,7 @@
 //! FIXED_LEN_BYTE_ARRAY: rows of one width, and their decoders.
 
+use bytes::Bytes;
+
 use super::buffer::Buffer;
 use super::matcher::FixedByteMatcher;
 use super::values::{Encodings, not_for};
@@ -147,7 +149,7 @@ impl Encodings for FixedByteEncodings {
         self.delta.forget();
     }
 
-    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+    fn start(&mut self, encoding: Encoding, page: &[u8], _: Option<&Bytes>) -> Result<()> {
         self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(),
@@ -232,7 +234,7 @@ mod tests {
         let mut wide = FixedByteBuffer { bytes: Vec::new(), width: i32::MAX as usize };
         assert!(matches!(wide.append_spread(&buffer(1, 0), &[0], 2), Err(Error::Limit(_))));
         let mut encodings = FixedByteEncodings::new(i32::MAX as usize, false);
-        encodings.start(Encoding::Plain, &[0; 100]).unwrap();
+        encodings.start(Encoding::Plain, &[0; 100], None).unwrap();
         assert!(matches!(encodings.read(&[0; 100], 2, &mut wide), Err(Error::Limit(_))));
         assert!(matches!(encodings.read(&[0; 100], 1, &mut wide), Err(Error::Corrupt(_))));
         assert!(matches!(encodings.read(&[0; 100], usize::MAX, &mut wide), Err(Error::Limit(_))));
@@ -243,7 +245,7 @@ mod tests {
     fn encodings_of_other_types_are_refused() {
         let mut encodings = FixedByteEncodings::new(4, false);
         for encoding in [Encoding::DeltaBinaryPacked, Encoding::DeltaLengthByteArray, Encoding::Rle] {
-            assert!(matches!(encodings.start(encoding, &[0; 8]), Err(Error::Unsupported(_))));
+            assert!(matches!(encodings.start(encoding, &[0; 8], None), Err(Error::Unsupported(_))));
         }
     }
 }

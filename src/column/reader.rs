@@ -222,6 +222,9 @@ where
 
     fn end_chunk(&mut self) {
         self.cursor.end_chunk();
+        self.window.clear();
+        self.dense.clear();
+        self.spread.clear();
     }
 
     fn add_condition(&mut self, matches: &Matches) -> Result<usize> {

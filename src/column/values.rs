@@ -2,11 +2,13 @@
 
 use std::num::NonZeroUsize;
 
+use bytes::Bytes;
+
 use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::matcher::{BitMatcher, ByteMatcher, IntMatcher, Matcher};
 use super::window::Window;
 use crate::encoding::boolean::{PlainBoolean, RleBoolean};
-use crate::encoding::byte_array::{HEADS, view_len};
+use crate::encoding::byte_array::{HEADS, INLINE_LEN, view_bytes, view_len};
 use crate::encoding::byte_stream_split::ByteStreamSplit;
 use crate::encoding::delta_binary_packed::DeltaBinaryPacked;
 use crate::encoding::delta_byte_array::DeltaByteArray;
@@ -30,8 +32,11 @@ pub(crate) trait Encodings: Send {
     /// Forgets what a page leaves to the next.
     fn start_chunk(&mut self) {}
 
-    /// Starts the value bytes of a page.
-    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()>;
+    /// Forgets the page: its bytes may go.
+    fn end_chunk(&mut self) {}
+
+    /// Starts the value bytes of a page; `stored` are the same, where views may point into them.
+    fn start(&mut self, encoding: Encoding, page: &[u8], stored: Option<&Bytes>) -> Result<()>;
 
     /// Appends the next `count` values.
     fn read(&mut self, page: &[u8], count: usize, out: &mut Self::Buffer) -> Result<()>;
@@ -129,6 +134,12 @@ impl<E: Encodings> Values<E> {
         self.encodings.start_chunk();
     }
 
+    /// Lets go of the chunk's bytes.
+    pub(crate) fn end_chunk(&mut self) {
+        self.all.clear();
+        self.encodings.end_chunk();
+    }
+
     /// Reads the dictionary page of the chunk.
     pub(crate) fn read_dictionary(&mut self, page: &PageBuffer) -> Result<()> {
         if self.dictionary.is_some() {
@@ -143,7 +154,7 @@ impl<E: Encodings> Values<E> {
             )));
         }
         let mut dictionary = self.encodings.buffer();
-        self.encodings.start(Encoding::Plain, page.values())?;
+        self.encodings.start(Encoding::Plain, page.values(), None)?;
         self.encodings.read(page.values(), entries, &mut dictionary)?;
         dictionary.freeze();
         self.dictionary = Some(dictionary);
@@ -163,7 +174,7 @@ impl<E: Encodings> Values<E> {
         if self.coded {
             self.indices.reset(page.values())
         } else {
-            self.encodings.start(page.encoding(), page.values())
+            self.encodings.start(page.encoding(), page.values(), page.stored_values())
         }
     }
 
@@ -338,7 +349,7 @@ impl<T: Number> Encodings for FixedEncodings<T> {
         Numbers::default()
     }
 
-    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+    fn start(&mut self, encoding: Encoding, page: &[u8], _: Option<&Bytes>) -> Result<()> {
         self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(),
@@ -428,6 +439,8 @@ pub(crate) struct ByteEncodings {
     is_ascii: Option<bool>,
     max_value_size: usize,
     heads: Box<[u128; HEADS]>,
+    /// The page, where views may point into it.
+    stored: Option<Bytes>,
 }
 
 impl ByteEncodings {
@@ -442,6 +455,7 @@ impl ByteEncodings {
             is_ascii: None,
             max_value_size,
             heads: Box::new([0; HEADS]),
+            stored: None,
         }
     }
 
@@ -456,13 +470,21 @@ impl ByteEncodings {
             })
     }
 
-    /// Checks the values from `start` on, which are of `page`.
-    fn check(&self, page: &[u8], out: &ByteBuffer, start: usize) -> Result<()> {
+    /// Checks the values from `start` on, which are of `page`; `together` are the bytes of the long ones one after the other, maybe
+    /// with those of others.
+    fn check(&self, page: &[u8], out: &ByteBuffer, start: usize, together: Option<&[u8]>) -> Result<()> {
         // No value is longer than its page.
         if page.len() > self.max_value_size {
             self.check_lengths(&out.views()[start..])?;
         }
-        if self.utf8 && self.is_ascii != Some(true) { Self::validate(out, start) } else { Ok(()) }
+        if !self.utf8 || self.is_ascii == Some(true) {
+            return Ok(());
+        }
+        let is_utf8 = match together {
+            Some(together) => are_utf8(&out.views()[start..], together),
+            None => out.views()[start..].iter().all(|view| simdutf8::basic::from_utf8(out.bytes(view)).is_ok()),
+        };
+        if is_utf8 { Ok(()) } else { Err(Error::corrupt("a string is not UTF-8")) }
     }
 
     fn check_lengths(&self, views: &[u128]) -> Result<()> {
@@ -474,15 +496,23 @@ impl ByteEncodings {
             _ => Ok(()),
         }
     }
+}
 
-    fn validate(out: &ByteBuffer, start: usize) -> Result<()> {
-        for view in &out.views()[start..] {
-            if simdutf8::basic::from_utf8(out.bytes(view)).is_err() {
-                return Err(Error::corrupt("a string is not UTF-8"));
-            }
-        }
-        Ok(())
+/// Whether values are UTF-8, of which the long ones stand one after the other in `together`, maybe with others between them.
+fn are_utf8(views: &[u128], together: &[u8]) -> bool {
+    // Bytes that are valid together are so apart, unless a value begins within a character: then the one before it ends there.
+    let (mut begins_within, mut is_other) = (false, 0);
+    for view in views {
+        let bytes = view >> 32;
+        begins_within |= bytes as u8 & 0xc0 == 0x80;
+        is_other |= if view_len(*view) <= INLINE_LEN { bytes } else { 0 };
     }
+    let is_ascii = is_other & u128::from_le_bytes([0x80; 16]) == 0;
+    let is_short = |view: &&u128| view_len(**view) <= INLINE_LEN;
+    !begins_within
+        && simdutf8::basic::from_utf8(together).is_ok()
+        && (is_ascii
+            || views.iter().filter(is_short).all(|view| simdutf8::basic::from_utf8(view_bytes(view, &[])).is_ok()))
 }
 
 /// One of so many values, or fewer, is quicker picked by itself than from all of them.
@@ -503,7 +533,11 @@ impl Encodings for ByteEncodings {
         self.delta.forget();
     }
 
-    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+    fn end_chunk(&mut self) {
+        self.stored = None;
+    }
+
+    fn start(&mut self, encoding: Encoding, page: &[u8], stored: Option<&Bytes>) -> Result<()> {
         self.encoding = encoding;
         match encoding {
             Encoding::Plain => self.plain.reset(),
@@ -512,24 +546,37 @@ impl Encodings for ByteEncodings {
             other => return Err(not_for(other, "BYTE_ARRAY")),
         }
         self.is_ascii = None;
+        self.stored = stored.cloned();
         Ok(())
     }
 
     fn read(&mut self, page: &[u8], count: usize, out: &mut ByteBuffer) -> Result<()> {
         self.is_ascii(page);
         let start = out.len();
+        if let Some(stored) = self.stored.as_ref().filter(|_| self.encoding != Encoding::DeltaByteArray) {
+            let Self { plain, delta_length, encoding, .. } = self;
+            let range = out.append_in_place(stored, |index, views| match encoding {
+                Encoding::DeltaLengthByteArray => delta_length.read_in_place(page, count, index, views),
+                _ => plain.read_in_place(page, count, index, views),
+            })?;
+            // In a PLAIN page there are lengths between the values.
+            let together = (self.encoding != Encoding::Plain).then(|| &page[range]);
+            return self.check(page, out, start, together);
+        }
         let mut left = count;
         while left > 0 {
             let some = left.min(BYTE_ARRAYS_AT_ONCE);
+            let (start, arena) = (out.len(), out.sink().data.len());
             match self.encoding {
                 Encoding::DeltaLengthByteArray => self.delta_length.read(page, some, out.sink())?,
                 Encoding::DeltaByteArray => self.delta.read(page, some, out.sink())?,
                 _ => self.plain.read(page, some, out.sink())?,
             }
+            self.check(page, out, start, Some(&out.arena()[arena..]))?;
             out.seal_large();
             left -= some;
         }
-        self.check(page, out, start)
+        Ok(())
     }
 
     fn can_pick(&self, count: usize, wanted: usize) -> bool {
@@ -552,7 +599,7 @@ impl Encodings for ByteEncodings {
             _ => self.plain.read_selected(page, count, words, out.sink())?,
         }
         out.seal_large();
-        self.check(page, out, start)
+        self.check(page, out, start, None)
     }
 
     fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
@@ -599,7 +646,7 @@ impl Encodings for BitEncodings {
         BitBuffer::default()
     }
 
-    fn start(&mut self, encoding: Encoding, page: &[u8]) -> Result<()> {
+    fn start(&mut self, encoding: Encoding, page: &[u8], _: Option<&Bytes>) -> Result<()> {
         self.is_rle = encoding == Encoding::Rle;
         match encoding {
             Encoding::Plain => self.plain.reset(),

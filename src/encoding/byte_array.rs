@@ -1,8 +1,10 @@
 //! Byte arrays as Arrow views: 16 bytes a value, short values inside of the view.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::kernels::{FrontCoded, MARGIN, Misfit, kernels};
 
 /// The longest value that lives in its view.
 pub const INLINE_LEN: usize = 12;
@@ -46,7 +48,10 @@ impl ViewBuffer {
     }
 
     /// Copies a long value to `data`; the view on it.
-    fn append(&mut self, value: &[u8]) -> Result<u128> {
+    ///
+    /// # Errors
+    /// Limit: `data` is full.
+    pub fn append(&mut self, value: &[u8]) -> Result<u128> {
         let offset = self.reserve(value.len())?;
         let prefix = value.first_chunk::<4>().map_or(0, |prefix| u32::from_le_bytes(*prefix));
         self.data.extend_from_slice(value);
@@ -66,6 +71,14 @@ impl ViewBuffer {
         }
     }
 
+    /// Checks that `len` bytes more than `data` has may be held.
+    ///
+    /// # Errors
+    /// Limit: they exceed [`ViewBuffer::max_data`].
+    pub fn reserve_within(&self, len: usize) -> Result<()> {
+        self.reserve(len).map(|_| ())
+    }
+
     /// Appends `count` views of nothing, to be overwritten: a loop that pushes one by one keeps its state in memory.
     pub(super) fn grow(&mut self, count: usize) -> &mut [u128] {
         let len = self.views.len();
@@ -80,7 +93,7 @@ impl ViewBuffer {
     /// Limit: `data` is full.
     ///
     /// # Safety
-    /// As many bytes as `write` says are written, from the first on.
+    /// As many bytes as `write` says are initialised by it, from the first on.
     pub(super) unsafe fn append_with(
         &mut self,
         count: usize,
@@ -162,6 +175,15 @@ pub fn make_head(value: &[u8]) -> u128 {
 /// Values whose heads are tested together: whole words of a bitmap.
 pub const HEADS: usize = 1024;
 
+/// Values whose views point into their page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InPlace {
+    /// Where in the page all their bytes are; the views count from its start.
+    pub range: Range<usize>,
+    /// How many of the bytes are those of long values.
+    pub long: usize,
+}
+
 /// A test of byte arrays, by their heads first.
 pub trait ByteTest {
     /// Sets the bit of each value, of [`HEADS`] at most, in `passed` if its head says that it passes, and in `open` if the head does
@@ -234,6 +256,56 @@ fn load_border(bytes: &[u8], position: usize, before: usize, len: usize) -> u128
     let len = len.min(16 - from);
     chunk[from..from + len].copy_from_slice(&bytes[position..position + len]);
     u128::from_le_bytes(chunk)
+}
+
+/// Makes the views of values of at most [`INLINE_LEN`] bytes, after one with the view `view`: the views themselves are the state, and
+/// the last one comes back.
+pub(super) fn make_short_views(values: FrontCoded<'_>, mut view: u128, out: &mut [u128]) -> u128 {
+    if has_margins(values) {
+        return kernels().front_coded(values, view, out);
+    }
+    let mut position = values.start();
+    for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
+        let length = prefix + suffix;
+        let kept = PAYLOAD[prefix % PAYLOAD.len()];
+        // The mask of the prefix is part of that of the value.
+        let added = PAYLOAD[length % PAYLOAD.len()] ^ kept;
+        let payload = load_payload(values.bytes(), position, prefix, suffix) & added;
+        // Two steps are on the chain from value to value.
+        view = (view & kept) | (payload | length as u128);
+        *slot = view;
+        position += suffix;
+    }
+    view
+}
+
+/// Makes the heads of values, after one with the head `head`.
+pub(super) fn make_heads(values: FrontCoded<'_>, mut head: u128, out: &mut [u128]) {
+    if has_margins(values) {
+        return kernels().front_coded_heads(values, head, out);
+    }
+    let mut position = values.start();
+    for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
+        let (kept, length) = (prefix.min(INLINE_LEN), prefix + suffix);
+        let added = PAYLOAD[length.min(INLINE_LEN)] ^ PAYLOAD[kept];
+        head = head & PAYLOAD[kept] | load_payload(values.bytes(), position, kept, suffix) & added | length as u128;
+        *slot = head;
+        position += suffix;
+    }
+}
+
+/// Whether kernels can read before and after the suffixes.
+pub(super) fn has_margins(values: FrontCoded<'_>) -> bool {
+    values.start() >= MARGIN && values.bytes().len() - values.end() >= MARGIN
+}
+
+#[cold]
+pub(super) fn misfit(misfit: Misfit) -> Error {
+    Error::corrupt(match misfit {
+        Misfit::Length => "byte array length is negative, or exceeds 31 bits",
+        Misfit::Prefix => "prefix is longer than the value before",
+        Misfit::End => "byte array lengths exceed the page",
+    })
 }
 
 #[cfg(test)]

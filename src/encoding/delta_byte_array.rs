@@ -2,22 +2,23 @@
 //! (DELTA_LENGTH_BYTE_ARRAY).
 
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::kernels::{FrontCoded, LONGEST, MARGIN, Misfit, kernels, ones};
+use crate::kernels::{FrontCoded, LONGEST, REGISTERS, kernels, ones};
 use crate::predicate::Attempts;
 
 use super::byte_array::{
     Border, ByteTest, HEADS, INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_at, load_payload, long_view, make_head,
-    make_inline_view, view_bytes,
+    make_heads, make_inline_view, make_short_views, misfit, view_bytes,
 };
 use super::delta_binary_packed::DeltaBinaryPacked;
 
 /// Values whose lengths are decoded together: whole words of a bitmap.
 const BATCH: usize = HEADS;
 
-/// Bytes that are copied at once; what is written too many is overwritten.
+/// Bytes that are copied at once; what is written too many is written over, or cut off.
 const CHUNK: usize = 32;
 
 /// The longest copy that is done in chunks.
@@ -48,6 +49,8 @@ pub struct DeltaByteArray {
     heads: Attempts,
     /// Values that are tested as a whole.
     values: ViewBuffer,
+    /// For heads.
+    memory: Vec<u128>,
 }
 
 /// Batches whose heads may leave much open before there is a pause.
@@ -92,19 +95,10 @@ impl Lengths {
         let suffixes = &mut self.suffix_lengths[..count];
         self.prefixes.read(page, prefixes)?;
         self.suffixes.read(&page[self.suffixes_start..], suffixes)?;
-        let values = FrontCoded::new(kernels(), (prefixes, suffixes), before, page, self.position).map_err(corrupt)?;
+        let values = FrontCoded::new(kernels(), (prefixes, suffixes), before, page, self.position).map_err(misfit)?;
         self.position = values.end();
         Ok(values)
     }
-}
-
-#[cold]
-fn corrupt(misfit: Misfit) -> Error {
-    Error::corrupt(match misfit {
-        Misfit::Length => "byte array length is negative, or exceeds 31 bits",
-        Misfit::Prefix => "prefix is longer than the value before",
-        Misfit::End => "byte array lengths exceed the page",
-    })
 }
 
 impl Default for DeltaByteArray {
@@ -114,6 +108,7 @@ impl Default for DeltaByteArray {
             previous: Vec::new(),
             heads: Attempts::new(PATIENCE),
             values: ViewBuffer::default(),
+            memory: vec![0; HEADS],
         }
     }
 }
@@ -157,9 +152,9 @@ impl DeltaByteArray {
         for first in (0..count).step_by(BATCH) {
             let values = self.lengths.next_batch(page, BATCH.min(count - first), self.previous.len())?;
             if values.longest().max(self.previous.len()) <= INLINE_LEN {
-                read_short(values, &mut self.previous, out);
+                make_short(values, &mut self.previous, out.grow(values.count()));
             } else if !read_registers(values, &mut self.previous, out)? {
-                read_any(values, &mut self.previous, out)?;
+                read_any(values, &mut self.previous, &mut self.memory[..values.count()], out)?;
             }
         }
         Ok(())
@@ -243,7 +238,7 @@ impl DeltaByteArray {
                 continue;
             }
             if self.heads.is_due() {
-                make_heads(values, previous, heads);
+                make_heads(values, make_head(previous), heads);
                 let mut open = [0; BATCH / 64];
                 test.test_heads(heads, words, &mut open[..words.len()]);
                 let left = kernels().count_ones(&open);
@@ -259,7 +254,7 @@ impl DeltaByteArray {
             } else {
                 self.values.clear();
                 if !read_registers(values, previous, &mut self.values)? {
-                    read_any(values, previous, &mut self.values)?;
+                    read_any(values, previous, heads, &mut self.values)?;
                 }
                 words.fill(0);
                 for (index, view) in self.values.views.iter().enumerate() {
@@ -368,66 +363,24 @@ fn pick_short(values: FrontCoded<'_>, previous: &mut Vec<u8>, words: &[u64], out
     previous.extend_from_slice(view_bytes(&view, &[]));
 }
 
-/// Appends values of at most [`INLINE_LEN`] bytes after one such.
-fn read_short(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut ViewBuffer) {
-    make_short(values, previous, out.grow(values.count()));
-}
-
-/// Makes the views of values of at most [`INLINE_LEN`] bytes after one such: the views themselves are the state.
+/// Makes the views of values of at most [`INLINE_LEN`] bytes after one such.
 fn make_short(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut [u128]) {
-    let mut view = make_inline_view(previous).unwrap_or_default();
-    if has_margins(values) {
-        view = kernels().front_coded(values, view, out);
-    } else {
-        let mut position = values.start();
-        for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
-            let length = prefix + suffix;
-            let kept = PAYLOAD[prefix % PAYLOAD.len()];
-            // The mask of the prefix is part of that of the value.
-            let added = PAYLOAD[length % PAYLOAD.len()] ^ kept;
-            let payload = load_payload(values.bytes(), position, prefix, suffix) & added;
-            // Two steps are on the chain from value to value.
-            view = (view & kept) | (payload | length as u128);
-            *slot = view;
-            position += suffix;
-        }
-    }
+    let last = make_short_views(values, make_inline_view(previous).unwrap_or_default(), out);
     previous.clear();
-    previous.extend_from_slice(view_bytes(&view, &[]));
+    previous.extend_from_slice(view_bytes(&last, &[]));
 }
 
-/// Makes the heads of values of any length.
-fn make_heads(values: FrontCoded<'_>, previous: &[u8], out: &mut [u128]) {
-    let mut head = make_head(previous);
-    if has_margins(values) {
-        return kernels().front_coded_heads(values, head, out);
-    }
-    let mut position = values.start();
-    for (slot, (prefix, suffix)) in out.iter_mut().zip(values.lengths()) {
-        let (kept, length) = (prefix.min(INLINE_LEN), prefix + suffix);
-        let added = PAYLOAD[length.min(INLINE_LEN)] ^ PAYLOAD[kept];
-        head = head & PAYLOAD[kept] | load_payload(values.bytes(), position, kept, suffix) & added | length as u128;
-        *slot = head;
-        position += suffix;
-    }
-}
-
-/// Whether kernels can read before and after the suffixes.
-fn has_margins(values: FrontCoded<'_>) -> bool {
-    values.start() >= MARGIN && values.bytes().len() - values.end() >= MARGIN
-}
-
-/// Appends values if none of them is longer than a register, and the processor has such.
+/// Appends values if they fit into registers, and the processor has such.
 fn read_registers(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut ViewBuffer) -> Result<bool> {
     if values.longest().max(previous.len()) > LONGEST {
         return Ok(false);
     }
-    let mut register = [0; LONGEST];
+    let mut register = [0; REGISTERS];
     register[..previous.len()].copy_from_slice(previous);
     let buffer_index = out.buffer_index;
     // SAFETY: the kernel says how many bytes it wrote.
     let done = unsafe {
-        out.append_with(values.count(), values.total() + LONGEST, |data, first, views| {
+        out.append_with(values.count(), values.total().saturating_add(REGISTERS), |data, first, views| {
             kernels().front_coded_long(values, &mut register, data, (buffer_index, first), views)
         })
     };
@@ -439,45 +392,53 @@ fn read_registers(values: FrontCoded<'_>, previous: &mut Vec<u8>, out: &mut View
     Ok(done)
 }
 
-/// Appends values of any length.
+/// Appends values of any length; `heads` is memory for those of as many.
 ///
 /// All are written to the buffer, and the next one over those that fit in their views.
-fn read_any(values: FrontCoded<'_>, last: &mut Vec<u8>, out: &mut ViewBuffer) -> Result<()> {
+fn read_any(values: FrontCoded<'_>, last: &mut Vec<u8>, heads: &mut [u128], out: &mut ViewBuffer) -> Result<()> {
+    make_heads(values, make_head(last), heads);
     let slack = last.len() + CHUNK;
-    // What does not fit an address does not fit the buffer.
-    let mut write = out.reserve(values.total().saturating_add(slack))?;
-    out.data.resize(write + values.total() + slack, 0);
     let buffer_index = out.buffer_index;
-    // Apart, so that the loop can fill both.
-    let mut data = std::mem::take(&mut out.data);
-    let bytes = &mut data[..];
-    // As if it were a short value that the first one of the batch is written over.
-    bytes[write..write + last.len()].copy_from_slice(last);
-    let mut previous = write;
-    let mut length = last.len();
-    let (page, mut position) = (values.bytes(), values.start());
-    for (slot, (prefix, suffix)) in out.grow(values.count()).iter_mut().zip(values.lengths()) {
-        if previous != write {
-            copy_prefix(bytes, previous, write, prefix);
+    let mut kept = std::mem::take(last);
+    let write = |data: &mut [MaybeUninit<u8>], first: u32, views: &mut [u128]| {
+        // As if it were a short value that the first one of the batch is written over.
+        data[..kept.len()].copy_from_slice(as_uninit(&kept));
+        let (mut previous, mut write) = (0, 0);
+        let (page, mut position) = (values.bytes(), values.start());
+        for ((view, head), (prefix, suffix)) in views.iter_mut().zip(&*heads).zip(values.lengths()) {
+            if previous != write {
+                copy_prefix(data, previous, write, prefix);
+            }
+            copy_suffix(data, write + prefix, page, position, suffix);
+            position += suffix;
+            previous = write;
+            *view = *head;
+            let length = prefix + suffix;
+            if length > INLINE_LEN {
+                // The end of the data fits in 31 bits.
+                *view =
+                    head & (PAYLOAD[LONG] | u128::from(u32::MAX)) | long_view(0, 0, buffer_index, first + write as u32);
+                write += length;
+            }
         }
-        copy_suffix(bytes, write + prefix, page, position, suffix);
-        position += suffix;
-        length = prefix + suffix;
-        previous = write;
-        // There is slack after the last value.
-        let payload = bytes[write..].first_chunk::<12>().map_or(0, inline_payload);
-        *slot = (payload & PAYLOAD[length.min(LONG)]) | length as u128;
-        if length > INLINE_LEN {
-            // The end of the data fits in 31 bits.
-            *slot |= long_view(0, 0, buffer_index, write as u32);
-            write += length;
+        kept.clear();
+        if let Some((prefix, suffix)) = values.lengths().next_back() {
+            let value = &data[previous..previous + prefix + suffix];
+            // SAFETY: the last value was written there.
+            kept.extend(value.iter().map(|byte| unsafe { byte.assume_init() }));
         }
-    }
-    last.clear();
-    last.extend_from_slice(&bytes[previous..previous + length]);
-    data.truncate(write);
-    out.data = data;
+        Some(write)
+    };
+    // SAFETY: each value is written behind the long ones before it.
+    unsafe { out.append_with(values.count(), values.total().saturating_add(slack), write)? };
+    *last = kept;
     Ok(())
+}
+
+/// Bytes as memory that may be anything.
+fn as_uninit(bytes: &[u8]) -> &[MaybeUninit<u8>] {
+    // SAFETY: of the same layout, and nothing can be written through it.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
 }
 
 /// Appends values of `width` bytes, at most [`WORD`] of them: a register is the state.
@@ -558,17 +519,9 @@ fn rebuild_view(previous: u128, values: FrontCoded<'_>, range: Range<usize>, end
     view | previous & mask(missing) | length as u128
 }
 
-/// The bytes as the payload of a view.
-#[inline(always)]
-fn inline_payload(bytes: &[u8; 12]) -> u128 {
-    let mut view = [0; 16];
-    view[4..].copy_from_slice(bytes);
-    u128::from_le_bytes(view)
-}
-
 /// Copies the start of the value at `from` to `to`, which is not before the end of that value.
 #[inline(always)]
-fn copy_prefix(data: &mut [u8], from: usize, to: usize, len: usize) {
+fn copy_prefix(data: &mut [MaybeUninit<u8>], from: usize, to: usize, len: usize) {
     if len > CHUNKED {
         return data.copy_within(from..from + len, to);
     }
@@ -581,13 +534,14 @@ fn copy_prefix(data: &mut [u8], from: usize, to: usize, len: usize) {
 }
 
 #[inline(always)]
-fn copy_suffix(data: &mut [u8], to: usize, page: &[u8], position: usize, len: usize) {
+fn copy_suffix(data: &mut [MaybeUninit<u8>], to: usize, page: &[u8], position: usize, len: usize) {
     if len > CHUNKED || page.len() - position < len.next_multiple_of(CHUNK) {
-        return data[to..to + len].copy_from_slice(&page[position..position + len]);
+        return data[to..to + len].copy_from_slice(as_uninit(&page[position..position + len]));
     }
     let mut done = 0;
     while done < len {
-        data[to + done..to + done + CHUNK].copy_from_slice(&page[position + done..position + done + CHUNK]);
+        let chunk = as_uninit(&page[position + done..position + done + CHUNK]);
+        data[to + done..to + done + CHUNK].copy_from_slice(chunk);
         done += CHUNK;
     }
 }

@@ -1,11 +1,12 @@
 //! DELTA_LENGTH_BYTE_ARRAY: all lengths as DELTA_BINARY_PACKED, then all bytes.
 
-use std::ops::Range;
+use crate::error::Result;
+use crate::kernels::{FrontCoded, kernels, ones};
 
-use crate::error::{Error, Result};
-use crate::kernels::ones;
-
-use super::byte_array::{ByteTest, HEADS, INLINE_LEN, LONG, PAYLOAD, ViewBuffer, load_payload, long_view};
+use super::byte_array::{
+    ByteTest, HEADS, INLINE_LEN, InPlace, LONG, PAYLOAD, ViewBuffer, has_margins, load_payload, long_view, make_heads,
+    make_short_views, misfit,
+};
 use super::delta_binary_packed::DeltaBinaryPacked;
 
 /// Values whose lengths are decoded together: whole words of a bitmap.
@@ -49,20 +50,45 @@ impl DeltaLengthByteArray {
     /// # Errors
     /// Corrupt: fewer are left, or a length is negative or past the end of the page. Limit: `out` is full.
     pub fn read(&mut self, page: &[u8], count: usize, out: &mut ViewBuffer) -> Result<()> {
-        let mut left = count;
-        while left > 0 {
-            let batch = left.min(BATCH);
-            let start = self.position;
-            let are_short = self.next_batch(page, batch)?;
-            let lengths = &self.scratch[..batch];
-            if are_short {
-                read_short(page, start, lengths, out);
-            } else {
-                read_any(page, start..self.position, lengths, out)?;
+        for first in (0..count).step_by(BATCH) {
+            let values = self.next_batch(page, BATCH.min(count - first))?;
+            if values.longest() <= INLINE_LEN {
+                make_short_views(values, 0, out.grow(values.count()));
+                continue;
             }
-            left -= batch;
+            // All bytes are copied at once, those of short values too.
+            let bytes = &page[values.start()..values.end()];
+            let offset = out.reserve(bytes.len())?;
+            out.data.extend_from_slice(bytes);
+            append_views(values, (out.buffer_index, offset), &mut out.views);
         }
         Ok(())
+    }
+
+    /// Appends the views of the next `count` values, as they are in the page, which is buffer `buffer_index` from the first of them
+    /// on.
+    ///
+    /// # Errors
+    /// As [`DeltaLengthByteArray::read`].
+    pub fn read_in_place(
+        &mut self,
+        page: &[u8],
+        count: usize,
+        buffer_index: u32,
+        views: &mut Vec<u128>,
+    ) -> Result<InPlace> {
+        let (start, mut long) = (self.position, 0);
+        for first in (0..count).step_by(BATCH) {
+            let values = self.next_batch(page, BATCH.min(count - first))?;
+            if values.longest() <= INLINE_LEN {
+                let done = views.len();
+                views.resize(done + values.count(), 0);
+                make_short_views(values, 0, &mut views[done..]);
+            } else {
+                long += append_views(values, (buffer_index, values.start() - start), views);
+            }
+        }
+        Ok(InPlace { range: start..self.position, long })
     }
 
     /// Moves past the next `count` values.
@@ -70,11 +96,8 @@ impl DeltaLengthByteArray {
     /// # Errors
     /// As [`DeltaLengthByteArray::read`].
     pub fn skip(&mut self, page: &[u8], count: usize) -> Result<()> {
-        let mut left = count;
-        while left > 0 {
-            let batch = left.min(BATCH);
-            self.next_batch(page, batch)?;
-            left -= batch;
+        for first in (0..count).step_by(BATCH) {
+            self.next_batch(page, BATCH.min(count - first))?;
         }
         Ok(())
     }
@@ -86,16 +109,8 @@ impl DeltaLengthByteArray {
     pub fn read_selected(&mut self, page: &[u8], count: usize, words: &[u64], out: &mut ViewBuffer) -> Result<()> {
         for first in (0..count).step_by(BATCH) {
             let batch = BATCH.min(count - first);
-            let mut position = self.position;
-            self.next_batch(page, batch)?;
-            let mut done = 0;
-            for index in ones(&words[first / 64..(first + batch).div_ceil(64)]) {
-                // They do not exceed the page.
-                position += self.scratch[done..index].iter().sum::<i32>() as usize;
-                let end = position + self.scratch[index] as usize;
-                out.push(&page[position..end])?;
-                (position, done) = (end, index + 1);
-            }
+            let values = self.next_batch(page, batch)?;
+            visit(values, &words[first / 64..(first + batch).div_ceil(64)], |_, value| out.push(value))?;
         }
         Ok(())
     }
@@ -115,77 +130,62 @@ impl DeltaLengthByteArray {
     ) -> Result<()> {
         for first in (0..count).step_by(BATCH) {
             let batch = BATCH.min(count - first);
-            let mut position = self.position;
-            self.next_batch(page, batch)?;
-            let mut at = position;
-            for (head, &length) in heads[..batch].iter_mut().zip(&self.scratch) {
-                let length = length as usize;
-                *head = load_payload(page, at, 0, length) & PAYLOAD[length.min(INLINE_LEN)] | length as u128;
-                at += length;
-            }
+            let values = self.next_batch(page, batch)?;
+            make_heads(values, 0, &mut heads[..batch]);
             let (words, mut open) = (&mut words[first / 64..(first + batch).div_ceil(64)], [0; BATCH / 64]);
             test.test_heads(&heads[..batch], words, &mut open[..words.len()]);
-            let mut done = 0;
-            for index in ones(&open) {
-                position += self.scratch[done..index].iter().sum::<i32>() as usize;
-                let end = position + self.scratch[index] as usize;
-                words[index / 64] |= u64::from(test.test(&page[position..end])) << (index % 64);
-                (position, done) = (end, index + 1);
-            }
+            visit(values, &open, |index, value| {
+                words[index / 64] |= u64::from(test.test(value)) << (index % 64);
+                Ok(())
+            })?;
         }
         Ok(())
     }
 
-    /// Decodes and checks the lengths of the next values into the scratch, and moves past their bytes; returns
-    /// whether all fit in their views.
-    fn next_batch(&mut self, page: &[u8], count: usize) -> Result<bool> {
+    /// Decodes and checks the lengths of the next values, and moves past their bytes.
+    fn next_batch<'a>(&'a mut self, page: &'a [u8], count: usize) -> Result<FrontCoded<'a>> {
         let lengths = &mut self.scratch[..count];
         self.lengths.read(page, lengths)?;
-        // Sign bits: whether any length is negative, and whether any is longer than a view has room for.
-        let (mut negative, mut long) = (0, 0);
-        // A batch of 32-bit lengths cannot overflow 64 bits.
-        let mut total = 0;
-        for &length in &*lengths {
-            negative |= length;
-            long |= (INLINE_LEN as i32).wrapping_sub(length);
-            total += i64::from(length);
-        }
-        if negative < 0 {
-            return Err(Error::corrupt("negative byte array length"));
-        }
-        if total > (page.len() - self.position) as i64 {
-            return Err(Error::corrupt("byte array lengths exceed the page"));
-        }
-        self.position += total as usize;
-        Ok(long >= 0)
+        let values = FrontCoded::new(kernels(), (&NO_PREFIXES[..count], lengths), 0, page, self.position);
+        let values = values.map_err(misfit)?;
+        self.position = values.end();
+        Ok(values)
     }
 }
 
-/// Appends values of at most [`INLINE_LEN`] bytes.
-fn read_short(page: &[u8], start: usize, lengths: &[i32], out: &mut ViewBuffer) {
-    let mut position = start;
-    for (slot, &length) in out.grow(lengths.len()).iter_mut().zip(lengths) {
-        let length = length as usize;
-        let payload = load_payload(page, position, 0, length) & PAYLOAD[length % PAYLOAD.len()];
-        *slot = payload | length as u128;
-        position += length;
-    }
-}
+/// No value begins as the one before.
+static NO_PREFIXES: [i32; BATCH] = [0; BATCH];
 
-/// Appends values of any length. All their bytes are copied at once, those of the short ones too.
-fn read_any(page: &[u8], bytes: Range<usize>, lengths: &[i32], out: &mut ViewBuffer) -> Result<()> {
-    // The end of the bytes fits in 31 bits.
-    let mut offset = out.reserve(bytes.len())? as u32;
-    let mut position = bytes.start;
-    let buffer_index = out.buffer_index;
-    out.data.extend_from_slice(&page[bytes]);
-    for (slot, &length) in out.grow(lengths.len()).iter_mut().zip(lengths) {
-        let length = length as usize;
-        let payload = load_payload(page, position, 0, length) & PAYLOAD[length.min(LONG)];
-        let place = if length > INLINE_LEN { long_view(0, 0, buffer_index, offset) } else { 0 };
-        *slot = payload | length as u128 | place;
-        offset += length as u32;
-        position += length;
+/// Calls `visit` with each value that is set in `words`.
+fn visit(values: FrontCoded<'_>, words: &[u64], mut visit: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
+    let (mut done, mut position) = (0, values.start());
+    for index in ones(words) {
+        let end = position + values.suffixes(done..index + 1);
+        let length = values.suffixes(index..index + 1);
+        visit(index, &values.bytes()[end - length..end])?;
+        (position, done) = (end, index + 1);
     }
     Ok(())
+}
+
+/// Appends views of values that are in the buffer with the given index from the given offset on; how many of the bytes are those of
+/// long values.
+fn append_views(values: FrontCoded<'_>, (buffer_index, offset): (u32, usize), views: &mut Vec<u128>) -> usize {
+    let done = views.len();
+    views.resize(done + values.count(), 0);
+    let views = &mut views[done..];
+    if has_margins(values) {
+        return kernels().views_in_place(values, (buffer_index, offset), views);
+    }
+    let (mut position, mut long) = (values.start(), 0);
+    for (view, (_, length)) in views.iter_mut().zip(values.lengths()) {
+        *view = load_payload(values.bytes(), position, 0, length) & PAYLOAD[length.min(LONG)] | length as u128;
+        if length > INLINE_LEN {
+            // The end of a buffer fits in 31 bits.
+            *view |= long_view(0, 0, buffer_index, (offset + position - values.start()) as u32);
+            long += length;
+        }
+        position += length;
+    }
+    long
 }

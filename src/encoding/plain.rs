@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use crate::encoding::byte_array::{ByteTest, HEADS, INLINE_LEN, PAYLOAD, ViewBuffer, long_view, make_head};
+use crate::encoding::byte_array::{
+    ByteTest, HEADS, INLINE_LEN, InPlace, PAYLOAD, ViewBuffer, long_view, make_head, make_inline_view,
+};
 use crate::error::{Error, Result};
 use crate::kernels::ones;
 
@@ -198,6 +200,35 @@ impl PlainByteArray {
         let (len, offset) = (value.len() as u32, offset as u32);
         out.views.push(long_view(len, u32::from_le_bytes(*prefix), out.buffer_index, offset));
         Ok(())
+    }
+
+    /// Appends the views of the next `n` values, as they are in the page, which is buffer `buffer_index` from here on. The range that
+    /// comes back has the lengths too.
+    ///
+    /// # Errors
+    /// As [`PlainByteArray::read`].
+    pub fn read_in_place(
+        &mut self,
+        page: &[u8],
+        n: usize,
+        buffer_index: u32,
+        views: &mut Vec<u128>,
+    ) -> Result<InPlace> {
+        let (start, mut long) = (self.position, 0);
+        views.reserve(n.min((page.len() - start) / Self::PREFIX));
+        for _ in 0..n {
+            let offset = self.position + Self::PREFIX - start;
+            let value = self.next(page)?;
+            views.push(match (make_inline_view(value), value.first_chunk()) {
+                (None, Some(prefix)) => {
+                    long += value.len();
+                    // The length of a page fits in 31 bits.
+                    long_view(value.len() as u32, u32::from_le_bytes(*prefix), buffer_index, offset as u32)
+                }
+                (view, _) => view.unwrap_or_default(),
+            });
+        }
+        Ok(InPlace { range: start..self.position, long })
     }
 
     /// Steps over the next `n` values.

@@ -7,7 +7,10 @@ use super::Kernels;
 use super::views::INLINE_LEN;
 
 /// The longest value that [`Kernels::front_coded_long`] takes.
-pub const LONGEST: usize = 64;
+pub const LONGEST: usize = 255;
+
+/// Bytes of the registers that hold it.
+pub const REGISTERS: usize = 256;
 
 /// Bytes before and after a suffix that [`Kernels::front_coded`] may load.
 pub const MARGIN: usize = 16;
@@ -191,6 +194,24 @@ impl Kernels {
         unsafe { (self.front_coded)(&values, previous, out) }
     }
 
+    /// Makes the views of values that have nothing in common, which stay where they are: they begin at `offset` of buffer
+    /// `buffer_index`. How many of their bytes are those of values longer than 12.
+    ///
+    /// # Panics
+    /// As [`Kernels::front_coded_heads`], or they do not end within 31 bits.
+    pub fn views_in_place(
+        &self,
+        values: FrontCoded<'_>,
+        (buffer_index, offset): (u32, usize),
+        out: &mut [u128],
+    ) -> usize {
+        assert_eq!(values.count(), out.len(), "a view for each value");
+        assert!(values.start >= MARGIN && values.bytes.len() - values.end >= MARGIN, "margins");
+        assert!(offset + (values.end - values.start) <= i32::MAX as usize, "offsets fit in 31 bits");
+        // SAFETY: there is a reference to this table, so the processor has its features; the rest was checked.
+        unsafe { (self.views_in_place)(&values, u64::from(buffer_index) | (offset as u64) << 32, out) }
+    }
+
     /// Makes the heads of values of any length: their lengths, and the first 12 bytes of each, padded with zeros. `previous` is that
     /// of the value before the first.
     ///
@@ -208,19 +229,19 @@ impl Kernels {
     /// `data`: the index of the buffer, and where in it `data` begins. None, and nothing is done, where there is no quick way.
     ///
     /// # Panics
-    /// `out` is not of as many, a value is too long, or `data` has no room for all values and [`LONGEST`] bytes more.
+    /// `out` is not of as many, a value is too long, or `data` has no room for all values and [`REGISTERS`] more.
     pub fn front_coded_long(
         &self,
         values: FrontCoded<'_>,
-        value: &mut [u8; LONGEST],
+        value: &mut [u8; REGISTERS],
         data: &mut [MaybeUninit<u8>],
         place: (u32, u32),
         out: &mut [u128],
     ) -> Option<usize> {
         let kernel = self.front_coded_long?;
         assert_eq!(values.count(), out.len(), "a view for each value");
-        assert!(values.longest <= LONGEST, "values fit into a register");
-        assert!(values.total.checked_add(LONGEST).is_some_and(|room| room <= data.len()), "room for all values");
+        assert!(values.longest <= LONGEST, "values fit into registers");
+        assert!(values.total.checked_add(REGISTERS).is_some_and(|room| room <= data.len()), "room for all values");
         // SAFETY: there is a reference to this table, so the processor has its features; the rest was checked.
         Some(unsafe { kernel(&values, value, data, place, out) })
     }
@@ -275,4 +296,27 @@ pub(super) unsafe fn front_coded<const HEADS: bool>(values: &FrontCoded<'_>, pre
         position += suffix;
     }
     view
+}
+
+/// `place`: the upper half of a long view of the first value.
+///
+/// # Safety
+/// What [`Kernels::views_in_place`] checks.
+#[inline(always)]
+pub(super) unsafe fn views_in_place(values: &FrontCoded<'_>, mut place: u64, out: &mut [u128]) -> usize {
+    let (mut at, mut long) = (values.start, 0);
+    for (view, &suffix) in out.iter_mut().zip(values.suffixes) {
+        let length = u64::from(suffix.cast_unsigned());
+        // SAFETY: the suffix begins within the bytes, after four and before twelve of them.
+        let chunk = unsafe { values.bytes.as_ptr().add(at - 4).cast::<[u8; 16]>().read() };
+        let value = u128::from_le_bytes(chunk) & PAYLOAD[(length as usize).min(INLINE_LEN)];
+        // All bits if it is long. No branch: nobody can predict it.
+        let is_long = ((INLINE_LEN as i64 - length.cast_signed()) >> 63).cast_unsigned();
+        let upper = (value >> 64) as u64 & !is_long | place & is_long;
+        *view = u128::from(value as u64 | length) | u128::from(upper) << 64;
+        long += length & is_long;
+        place += length << 32;
+        at += length as usize;
+    }
+    long as usize
 }

@@ -88,6 +88,11 @@ macro_rules! table {
             unsafe { front_coding::front_coded::<true>(values, previous, out) };
         }
         $(#[$feature])*
+        unsafe fn views_in_place(values: &front_coding::FrontCoded<'_>, place: u64, out: &mut [u128]) -> usize {
+            // SAFETY: the caller's.
+            unsafe { front_coding::views_in_place(values, place, out) }
+        }
+        $(#[$feature])*
         fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
             views::in_views(views, set, words);
         }
@@ -148,6 +153,7 @@ macro_rules! table {
             front_coded_lengths,
             front_coded,
             front_coded_heads,
+            views_in_place,
             front_coded_long: None,
             in_views,
             in_view_beginnings,

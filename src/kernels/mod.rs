@@ -53,7 +53,7 @@ mod views;
 pub use bits::{copy_bits, copy_packed_bits, fill_bits, low_ones, ones};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
-pub use front_coding::{FrontCoded, LONGEST, MARGIN, Misfit};
+pub use front_coding::{FrontCoded, LONGEST, MARGIN, Misfit, REGISTERS};
 pub use lane::Lane;
 pub use value::Value;
 pub use varint::{read_uleb, zigzag};
@@ -111,6 +111,7 @@ pub struct Kernels {
     front_coded_lengths: unsafe fn(&[i32], &[i32]) -> front_coding::Lengths,
     front_coded: unsafe fn(&FrontCoded<'_>, u128, &mut [u128]) -> u128,
     front_coded_heads: unsafe fn(&FrontCoded<'_>, u128, &mut [u128]),
+    views_in_place: unsafe fn(&FrontCoded<'_>, u64, &mut [u128]) -> usize,
     front_coded_long: Option<FrontCodedLong>,
     in_views: unsafe fn(&[u128], &[u128], &mut [u64]),
     in_view_beginnings: unsafe fn(&[u128], &[u64], &mut [u64]),
@@ -121,7 +122,7 @@ pub struct Kernels {
 
 /// See [`Kernels::front_coded_long`].
 type FrontCodedLong =
-    unsafe fn(&FrontCoded<'_>, &mut [u8; LONGEST], &mut [MaybeUninit<u8>], (u32, u32), &mut [u128]) -> usize;
+    unsafe fn(&FrontCoded<'_>, &mut [u8; REGISTERS], &mut [MaybeUninit<u8>], (u32, u32), &mut [u128]) -> usize;
 
 /// Unpacks values of one width.
 type Unpack = unsafe fn(&[u8], &mut [u32]);

@@ -572,6 +572,44 @@ fn front_coded_heads() {
 }
 
 #[test]
+fn views_of_values_in_place() {
+    let mut random = Random(37);
+    for len in (0..40).chain([256, 1000]) {
+        for most in [0, 3, 12, 13, 20, 200] {
+            let mut bytes = random.bytes(MARGIN + random.0 as usize % 3);
+            let start = bytes.len();
+            let values: Vec<Vec<u8>> = (0..len)
+                .map(|_| {
+                    let len = random.below(most + 1);
+                    random.bytes(len)
+                })
+                .collect();
+            let lengths: Vec<i32> = values.iter().map(|value| value.len() as i32).collect();
+            bytes.extend(values.iter().flatten());
+            bytes.extend(random.bytes(MARGIN));
+            let expected_long: usize = values.iter().map(Vec::len).filter(|&len| len > 12).sum();
+            let mut offset = 100;
+            let expected: Vec<u128> = values
+                .iter()
+                .map(|value| {
+                    let place = 3 << 64 | (offset as u128) << 96;
+                    offset += value.len();
+                    let beginning = view_of(&value[..value.len().min(12)]) & !0xffff_ffff | value.len() as u128;
+                    if value.len() > 12 { beginning & u128::from(u64::MAX) | place } else { beginning }
+                })
+                .collect();
+            for table in tables() {
+                let zeros = vec![0; len];
+                let coded = FrontCoded::new(table, (&zeros, &lengths), 0, &bytes, start).unwrap();
+                let mut out = vec![7; len];
+                assert_eq!(table.views_in_place(coded, (3, 100), &mut out), expected_long);
+                assert_eq!(out, expected, "{table:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn front_coded_lengths() {
     let bytes = [0; 100];
     let wide = i32::MAX / 2;
@@ -637,12 +675,12 @@ fn front_coded_long_values() {
     let mut random = Random(33);
     for len in (0..40).chain([256, 1000]) {
         for _ in 0..12 {
-            let (alike, most) = (random.below(4), [12, 16, 40, LONGEST][random.below(4)]);
+            let (alike, most) = (random.below(4), [12, 16, 40, 64, 65, 128, 129, 192, LONGEST][random.below(9)]);
             let (mut prefixes, mut suffixes, mut expected) = (Vec::new(), Vec::new(), Vec::new());
             let start = random.below(4);
             let mut bytes = random.bytes(start);
             let mut value = random.bytes(most / 2);
-            let mut register = [0; LONGEST];
+            let mut register = [0; REGISTERS];
             register[..value.len()].copy_from_slice(&value);
             let before = register;
             for _ in 0..len {
@@ -660,7 +698,7 @@ fn front_coded_long_values() {
             let total: usize = expected.iter().map(Vec::len).sum();
             for table in tables() {
                 let (mut out, mut register) = (vec![7; len], before);
-                let mut data = vec![MaybeUninit::new(9); total + LONGEST];
+                let mut data = vec![MaybeUninit::new(9); total + REGISTERS];
                 let values = FrontCoded::new(table, (&prefixes, &suffixes), LONGEST, &bytes, start).unwrap();
                 let Some(written) = table.front_coded_long(values, &mut register, &mut data, (3, 100), &mut out) else {
                     continue;

@@ -11,6 +11,7 @@ pub struct Chunk {
     /// By their offsets in the chunk.
     pieces: Vec<(usize, Bytes)>,
     pages: Option<Arc<[PageStart]>>,
+    may_keep: bool,
 }
 
 /// Where a data page begins, by the offset index of its file.
@@ -24,15 +25,21 @@ pub struct PageStart {
 
 impl From<Bytes> for Chunk {
     fn from(bytes: Bytes) -> Self {
-        Self { length: bytes.len(), pieces: vec![(0, bytes)], pages: None }
+        Self { length: bytes.len(), pieces: vec![(0, bytes)], pages: None, may_keep: true }
     }
 }
 
 impl Chunk {
     /// A chunk of `length` bytes of which nothing is there yet. `pages`: where its data pages are, in their order and with
     /// the end of the row group behind the last, as far as that is known; they serve to pass over pages that are not there.
-    pub fn absent(length: usize, pages: Option<Arc<[PageStart]>>) -> Self {
-        Self { length, pieces: Vec::new(), pages }
+    /// `may_keep`: whether values may point into the bytes for as long as they live.
+    pub fn absent(length: usize, pages: Option<Arc<[PageStart]>>, may_keep: bool) -> Self {
+        Self { length, pieces: Vec::new(), pages, may_keep }
+    }
+
+    /// Whether values may point into the bytes for as long as they live.
+    pub(super) fn may_keep(&self) -> bool {
+        self.may_keep
     }
 
     /// Bytes of the chunk, there or not.

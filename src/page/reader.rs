@@ -374,6 +374,7 @@ impl PageReader {
                 )));
             }
             buffer.values = Source::Stored(body);
+            buffer.may_keep = self.chunk.may_keep();
             return Ok(());
         }
         if buffer.has(start) && buffer.ahead.1.len() == uncompressed_size {
@@ -475,6 +476,7 @@ pub struct PageBuffer {
     num_nulls: Option<usize>,
     has_levels: bool,
     uniform: Option<bool>,
+    may_keep: bool,
 }
 
 /// A page that is decompressed before it is loaded.
@@ -545,11 +547,11 @@ impl PageBuffer {
         self.bytes(&self.values)
     }
 
-    /// The bytes of the values where they were not compressed: a part of the column chunk, free to keep.
+    /// The bytes of the values where they are a part of the column chunk, and free to keep.
     pub fn stored_values(&self) -> Option<&Bytes> {
         match &self.values {
-            Source::Stored(bytes) => Some(bytes),
-            Source::Decompressed(_) => None,
+            Source::Stored(bytes) if self.may_keep => Some(bytes),
+            Source::Stored(_) | Source::Decompressed(_) => None,
         }
     }
 

@@ -86,13 +86,16 @@ impl BufferPool {
             None => Buffer { bytes: Vec::new(), reserved: Reserved::new(&self.budget, 0)? },
         };
         if buffer.bytes.len() < length {
-            let mut reserve = || buffer.reserved.resize(length);
-            if reserve().is_err() {
+            // Pages are alike: the next is a little longer.
+            let size = length.next_multiple_of((length.next_power_of_two() / 8).max(1));
+            let reserved = &mut buffer.reserved;
+            let size = if reserved.resize(size).is_ok() { size } else { length };
+            if reserved.resize(size).is_err() {
                 // Those that nobody uses make room.
                 self.release();
-                reserve()?;
+                reserved.resize(size)?;
             }
-            buffer.bytes = vec![0; length];
+            buffer.bytes = vec![0; size];
         }
         Ok(Pooled { buffer: Some(buffer), length, pool: Arc::downgrade(self) })
     }

@@ -251,7 +251,9 @@ impl Feed {
     pub(super) fn chunk(&mut self, leaf: usize) -> Result<Chunk> {
         let range = self.range(leaf)?;
         let length = usize::try_from(range.end - range.start).map_err(|_| Error::corrupt("column chunk too long"))?;
-        Ok(Chunk::absent(length, self.pages(leaf)))
+        // What a batch holds of bytes that were asked for ahead would be in the way of more, and in a small pool count twice.
+        let may_keep = self.fetch.piece_bytes().is_some() && self.budget.has_spare(length);
+        Ok(Chunk::absent(length, self.pages(leaf), may_keep))
     }
 
     /// Bytes of a leaf's chunk and where they begin: those at the beginning of `range` at least. They go to whoever asks.

@@ -70,7 +70,8 @@ fn values_match_as_they_are_read() {
         let set = set(&mut random, &values);
         let matcher = ByteMatcher::new(&ValueSet::Bytes(set.clone())).unwrap();
         let mut decoder = ByteEncodings::new(false, false, usize::MAX);
-        decoder.start(encoding, &page).unwrap();
+        let page = Bytes::from(page);
+        decoder.start(encoding, &page, Some(&page).filter(|_| random.below(2) == 0)).unwrap();
         let mut done = 0;
         while done < count {
             let most = random.pick(&[2, 100, 3000]);

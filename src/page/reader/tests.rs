@@ -260,7 +260,7 @@ fn chunks_in_pieces_are_as_whole_ones() {
             for seed in 0..8 {
                 let expected = walk(pages.clone(), &whole, &mut Random::new(seed), false);
                 let mut absent = pages.clone();
-                absent.chunk = Chunk::absent(whole.len(), None);
+                absent.chunk = Chunk::absent(whole.len(), None, true);
                 let found = walk(absent, &whole, &mut Random::new(seed), true);
                 match (expected, found) {
                     (Ok((expected, _)), Ok((found, supplied))) => {
@@ -282,7 +282,7 @@ fn absent_pages_are_passed_by_the_index() {
     let whole = Bytes::from(page.repeat(4));
     let starts: Vec<PageStart> = (0..5).map(|index| PageStart { offset: index * page.len(), row: index * 2 }).collect();
     let mut pages = reader(whole.to_vec(), 0, 8);
-    pages.chunk = Chunk::absent(whole.len(), Some(starts.into()));
+    pages.chunk = Chunk::absent(whole.len(), Some(starts.into()), true);
     assert_eq!(pages.missing(5, 1, false), Some(2 * page.len()..2 * page.len() + 256.min(2 * page.len())));
     assert_eq!(pages.missing(5, 1, true).map(|range| range.start), Some(0));
     assert_eq!(pages.pass_page(1).unwrap(), None);
