@@ -20,14 +20,15 @@
 //! # Who is compared
 //!
 //! As in `benches/scan.rs`, which says how: `ours`; of the parquet crate its reader of views, and for few rows `rowfilter` and
-//! `filter`; DataFusion's reader without and with `pushdown_filters`. All make sure that strings are UTF-8. `dense` has `memcpy`
-//! too: a copy of what is delivered, views and the strings longer than 12 bytes, of a batch at a time into a buffer that is used
-//! again.
+//! `filter`; DataFusion's reader without and with `pushdown_filters`. All make sure that strings are UTF-8. `dense` has more:
+//! `memcpy`, a copy of what is delivered, views and the strings longer than 12 bytes, of a batch at a time into a buffer that is
+//! used again; and ours and the parquet crate's reader over maps of the file in memory, where to read it is not half of the time.
 //!
 //! All run by turns, in an order that changes from round to round. Lines of each case, medians over the rounds in milliseconds:
 //!
 //! ```text
 //! parquet CASE OURS PEER RATIO [LOW..HIGH]      the better way of the parquet crate over ours
+//! decode CASE OURS PEER RATIO [LOW..HIGH]       the same over maps
 //! datafusion CASE OURS PEER RATIO [LOW..HIGH]   the better setting of DataFusion over ours
 //! memcpy CASE OURS MEMCPY RATIO [LOW..HIGH]     ours over the copy
 //! ```
@@ -92,10 +93,11 @@ const SELECTIONS: [(&str, usize); 3] = [("dense", 1), ("s1", 100), ("s0.01", 10_
 const FILTERS: &str = "eq ne lt between in like starts-with chars bytes null contains";
 
 /// The lines of a case: whom each compares with.
-const LINES: [(&str, &[&str]); 3] = [
-    ("parquet", &["reader", "rowfilter", "filter"]),
-    ("datafusion", &["datafusion", "datafusion-pushdown"]),
-    ("memcpy", &["memcpy"]),
+const LINES: [(&str, &str, &[&str]); 4] = [
+    ("parquet", "ours", &["reader", "rowfilter", "filter"]),
+    ("decode", "ours-mapped", &["reader-mapped"]),
+    ("datafusion", "ours", &["datafusion", "datafusion-pushdown"]),
+    ("memcpy", "ours", &["memcpy"]),
 ];
 
 struct Case {
@@ -150,6 +152,7 @@ fn main() -> Result<(), Error> {
         for case in cases {
             let mut contenders = runtime.block_on(Contender::all(&texts.query(&path, case.what), false))?;
             if let What::Select(1) = case.what {
+                contenders.extend(runtime.block_on(Contender::mapped(&texts.query(&path, case.what)))?);
                 contenders.push(texts.memcpy());
             }
             outcomes.push((case, runtime.block_on(options.rounds.measure(&case.name, contenders))?));
@@ -239,10 +242,10 @@ impl Texts {
 
 fn report(outcomes: &[(&Case, Vec<Times>)]) {
     println!();
-    for (line, peers) in LINES {
+    for (line, ours, peers) in LINES {
         let mut groups: BTreeMap<&str, Vec<Bootstrap>> = BTreeMap::new();
         for (case, times) in outcomes {
-            let ours = &times[0].1;
+            let Some((_, ours)) = times.iter().find(|(name, _)| *name == ours) else { continue };
             let theirs: Vec<&[f64]> =
                 times.iter().filter(|(name, _)| peers.contains(name)).map(|(_, times)| times.as_slice()).collect();
             let ratio = match theirs.as_slice() {

@@ -12,11 +12,13 @@ use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
+use bytes::Bytes;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{Expr, ParquetReadOptions, SessionConfig, SessionContext, col};
 use futures::StreamExt;
+use memmap2::Mmap;
 use miniblock::{MiniblockOptions, SessionContextExt};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -141,6 +143,7 @@ enum Work {
     Read(Reader),
     RowFilter(Reader, Kernel),
     Filter(Reader, Kernel),
+    Map(Reader),
     /// Of so many bytes by pieces into a buffer that is used again.
     Copy(Vec<u8>, RefCell<Vec<u8>>),
 }
@@ -163,19 +166,8 @@ impl Contender {
                 options.pruning = false;
                 options.enable_page_index = false;
             }
-            let ctx = SessionContext::new_with_config(config);
-            let path = query.path.to_str().ok_or("a path that is no text")?;
-            match pushdown {
-                None => ctx.register_miniblock("t", path, MiniblockOptions::new()).await?,
-                Some(_) => ctx.register_parquet("t", path, ParquetReadOptions::default()).await?,
-            }
-            let mut rows = ctx.table("t").await?;
-            if let Some(filter) = &query.filter {
-                rows = rows.filter(filter.expr.clone())?;
-            }
-            let columns: Vec<Expr> = query.columns.iter().map(|column| col(*column)).collect();
-            let plan = rows.select(columns)?.create_physical_plan().await?;
-            contenders.push(Self { name, work: Work::Plan(plan, ctx.task_ctx()) });
+            let options = pushdown.is_none().then(MiniblockOptions::new);
+            contenders.push(Self::plan_of(name, config, options, query).await?);
         }
         let readers = match &query.filter {
             None => vec![Self { name: "reader", work: Work::Read(Reader::new(query)?) }],
@@ -187,6 +179,35 @@ impl Contender {
         };
         contenders.splice(1..1, readers);
         Ok(contenders)
+    }
+
+    async fn plan_of(
+        name: &'static str,
+        config: SessionConfig,
+        options: Option<MiniblockOptions>,
+        query: &Query<'_>,
+    ) -> Result<Self, Error> {
+        let ctx = SessionContext::new_with_config(config);
+        let path = query.path.to_str().ok_or("a path that is no text")?;
+        match options {
+            Some(options) => ctx.register_miniblock("t", path, options).await?,
+            None => ctx.register_parquet("t", path, ParquetReadOptions::default()).await?,
+        }
+        let mut rows = ctx.table("t").await?;
+        if let Some(filter) = &query.filter {
+            rows = rows.filter(filter.expr.clone())?;
+        }
+        let columns: Vec<Expr> = query.columns.iter().map(|column| col(*column)).collect();
+        let plan = rows.select(columns)?.create_physical_plan().await?;
+        Ok(Self { name, work: Work::Plan(plan, ctx.task_ctx()) })
+    }
+
+    /// Ours and the parquet crate's reader over maps of the file, each its own: nothing is copied before it is decoded.
+    pub(crate) async fn mapped(query: &Query<'_>) -> Result<[Self; 2], Error> {
+        let config = SessionConfig::new().with_target_partitions(1).with_batch_size(BATCH_SIZE);
+        let options = Some(MiniblockOptions::new().with_memory_map(true));
+        let ours = Self::plan_of("ours-mapped", config, options, query).await?;
+        Ok([ours, Self { name: "reader-mapped", work: Work::Map(Reader::new(query)?) }])
     }
 
     /// A copy of `bytes`, so many at a time.
@@ -219,6 +240,16 @@ impl Contender {
             Work::Read(reader) => reader.read(None, take),
             Work::RowFilter(reader, kernel) => reader.read(Some(kernel), take),
             Work::Filter(reader, kernel) => reader.read_and_filter(kernel, take),
+            Work::Map(reader) => {
+                // SAFETY: nobody changes the file.
+                let bytes = Bytes::from_owner(unsafe { Mmap::map(&reader.file)? });
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(bytes, reader.metadata.clone());
+                let builder = builder.with_batch_size(BATCH_SIZE).with_projection(reader.projection(reader.columns));
+                for batch in builder.build()? {
+                    take(batch?)?;
+                }
+                Ok(())
+            }
             Work::Copy(bytes, buffer) => {
                 let mut buffer = buffer.borrow_mut();
                 for piece in bytes.chunks(buffer.len()) {
