@@ -41,7 +41,7 @@ struct Kind {
 const ANY: Kind = Kind { cases: 2500, parts: 2, table: Table::random, filter };
 
 /// Strings, which are looked at more closely.
-const STRINGS: Kind = Kind { cases: 120, parts: 1, table: Table::of_strings, filter: strings::filter };
+const STRINGS: Kind = Kind { cases: 100, parts: 1, table: Table::of_strings, filter: strings::filter };
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
