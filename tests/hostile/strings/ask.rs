@@ -124,6 +124,9 @@ impl<'a> Reading<'a> {
 
     /// Filters on the strings: all of them are looked at, and those that pass are handed out, or counted.
     pub(super) async fn by_value(&self, value: &[u8]) {
+        if std::str::from_utf8(value).is_err() {
+            return;
+        }
         let rows = &self.file.rows;
         let is_unknown = rows.contains(&Cell::Unknown);
         type Test = fn(&[u8], &[u8]) -> bool;
@@ -151,6 +154,25 @@ impl<'a> Reading<'a> {
                 }
                 Err(error) => self.check_error(&sql, &error.to_string()),
             }
+        }
+        // Only some of them are looked at, or all.
+        let both = |row: usize| {
+            row % 3 == 1
+                && match &rows[row] {
+                    Cell::Bytes(bytes) => bytes.as_slice() >= value,
+                    Cell::Null => false,
+                    Cell::Unknown => true,
+                }
+        };
+        self.rows(&format!(" WHERE id % 3 = 1 AND s >= {}", self.literal(value)), both).await;
+        // An expression is handed what it looks at.
+        let is_long = |row: usize| match &rows[row] {
+            Cell::Bytes(bytes) => std::str::from_utf8(bytes).map_or(true, |text| text.chars().count() > 12),
+            Cell::Null => false,
+            Cell::Unknown => true,
+        };
+        if is_text(&self.file.output) {
+            self.rows(" WHERE length(s) > 12", is_long).await;
         }
     }
 
