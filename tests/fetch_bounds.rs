@@ -1,18 +1,15 @@
 //! What fetching may cost: memory, bytes, requests and time that stay in proportion to what is read.
 
-use std::fmt;
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use datafusion::common::Result;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::Operator;
@@ -28,59 +25,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 
 use crate::files::scratch;
 use crate::oracle::{How, Settings, compare, config, miniblock_session, run};
+use crate::pool::Peak;
 use crate::store::RemoteStore;
-
-/// A pool that knows the most that was reserved.
-#[derive(Debug)]
-struct Peak {
-    inner: GreedyMemoryPool,
-    peak: AtomicUsize,
-}
-
-impl Peak {
-    fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { inner: GreedyMemoryPool::new(size), peak: AtomicUsize::new(0) })
-    }
-
-    fn note(&self) {
-        self.peak.fetch_max(self.inner.reserved(), Ordering::Relaxed);
-    }
-
-    fn get(&self) -> usize {
-        self.peak.load(Ordering::Relaxed)
-    }
-}
-
-impl fmt::Display for Peak {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.inner)
-    }
-}
-
-impl MemoryPool for Peak {
-    fn name(&self) -> &str {
-        "peak"
-    }
-
-    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        self.inner.grow(reservation, additional);
-        self.note();
-    }
-
-    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
-        self.inner.shrink(reservation, shrink);
-    }
-
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        self.inner.try_grow(reservation, additional)?;
-        self.note();
-        Ok(())
-    }
-
-    fn reserved(&self) -> usize {
-        self.inner.reserved()
-    }
-}
 
 fn mix(row: i64) -> u64 {
     (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)

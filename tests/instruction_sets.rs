@@ -23,7 +23,7 @@ fn check(isa: Isa) {
     let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     if isa.is_available() {
         assert!(output.status.success(), "with {}:\n{printed}", isa.name());
-        assert!(printed.contains("6 passed"), "with {}:\n{printed}", isa.name());
+        assert!(printed.contains("7 passed"), "with {}:\n{printed}", isa.name());
     } else {
         // A table is not opened then, and says why.
         assert!(printed.contains("which this processor lacks"), "with {}:\n{printed}", isa.name());

@@ -1,10 +1,11 @@
 //! Random tables and queries: Miniblock has to answer as DataFusion's own reader does.
 //!
-//! `MINIBLOCK_CASES` is the number of tables (eight queries each), `MINIBLOCK_SEED` runs one case alone: a failure says
-//! which.
+//! `MINIBLOCK_CASES` is the number of tables of each kind (eight queries each), `MINIBLOCK_SEED` runs one case alone: a failure
+//! says which.
 
 mod predicate;
 pub(crate) mod rng;
+mod strings;
 mod table;
 mod values;
 
@@ -25,11 +26,22 @@ use crate::oracle::{
     register_oracle, run, same_table,
 };
 
-const CASES: u64 = 2500;
 const QUERIES: usize = 8;
 
-/// The cases are dealt to as many tests, which run beside each other.
-const PARTS: u64 = 2;
+/// Tables of a kind, and filters over them.
+struct Kind {
+    cases: u64,
+    /// The cases are dealt to as many tests, which run beside each other.
+    parts: u64,
+    table: fn(&mut Rng) -> Table,
+    filter: fn(&mut Rng, &Table) -> String,
+}
+
+/// All types.
+const ANY: Kind = Kind { cases: 2500, parts: 2, table: Table::random, filter };
+
+/// Strings, which are looked at more closely.
+const STRINGS: Kind = Kind { cases: 100, parts: 1, table: Table::of_strings, filter: strings::filter };
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
@@ -46,16 +58,16 @@ struct Tally {
 /// Failures that a run spells out.
 const SHOWN: usize = 5;
 
-async fn part(part: u64) {
+async fn part(kind: &Kind, part: u64) {
     let only = variable("MINIBLOCK_SEED");
     let seeds: Vec<u64> = match only {
         Some(seed) => (seed..=seed).filter(|_| part == 0).collect(),
-        None => (part..variable("MINIBLOCK_CASES").unwrap_or(CASES)).step_by(PARTS as usize).collect(),
+        None => (part..variable("MINIBLOCK_CASES").unwrap_or(kind.cases)).step_by(kind.parts as usize).collect(),
     };
     let mut tally = Tally::default();
     let mut failures = Vec::new();
     for seed in seeds {
-        if let Err(failure) = case(seed, &mut tally).await {
+        if let Err(failure) = case(kind, seed, &mut tally).await {
             failures.push(format!("case {seed} (MINIBLOCK_SEED={seed} runs it alone): {failure}"));
         }
     }
@@ -68,12 +80,17 @@ async fn part(part: u64) {
 
 #[tokio::test]
 async fn random_tables_even_seeds() {
-    part(0).await;
+    part(&ANY, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_tables_odd_seeds() {
-    part(1).await;
+    part(&ANY, 1).await;
+}
+
+#[tokio::test]
+async fn random_strings() {
+    part(&STRINGS, 0).await;
 }
 
 struct Query {
@@ -85,9 +102,9 @@ struct Query {
     without_filter_exec: bool,
 }
 
-async fn case(seed: u64, tally: &mut Tally) -> Result<(), String> {
+async fn case(kind: &Kind, seed: u64, tally: &mut Tally) -> Result<(), String> {
     let mut rng = Rng::new(seed);
-    let table = Table::random(&mut rng);
+    let table = (kind.table)(&mut rng);
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     for (index, file) in table.files.iter().enumerate() {
         store.put(&Path::from(format!("t/{index}.parquet")), file.clone().into()).await.unwrap();
@@ -111,7 +128,7 @@ async fn case(seed: u64, tally: &mut Tally) -> Result<(), String> {
             partitions: rng.pick(&[1, 2, 7]),
             view_types,
         };
-        let query = random_query(&mut rng, &table);
+        let query = random_query(&mut rng, &table, kind.filter);
         if refusal.is_some() {
             tally.refused += 1;
             continue;
@@ -143,7 +160,7 @@ async fn case(seed: u64, tally: &mut Tally) -> Result<(), String> {
     Ok(())
 }
 
-fn random_query(rng: &mut Rng, table: &Table) -> Query {
+fn random_query(rng: &mut Rng, table: &Table, filter: fn(&mut Rng, &Table) -> String) -> Query {
     let mut names: Vec<String> = table.columns.iter().map(table::Column::sql).collect();
     let all = names.clone();
     while names.len() > 1 && rng.one_in(2) {

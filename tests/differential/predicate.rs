@@ -12,7 +12,7 @@ pub(crate) fn filter(rng: &mut Rng, table: &Table) -> String {
     conjuncts.join(" AND ")
 }
 
-fn predicate(rng: &mut Rng, table: &Table, depth: usize) -> String {
+pub(super) fn predicate(rng: &mut Rng, table: &Table, depth: usize) -> String {
     if depth < 3 && rng.one_in(3) {
         let left = predicate(rng, table, depth + 1);
         return match rng.below(5) {

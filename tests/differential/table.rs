@@ -11,6 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 
 use super::rng::Rng;
+use super::strings::Shape;
 use super::values::{Distribution, Nulls, Value, array, values};
 
 /// A column of a random table.
@@ -20,6 +21,8 @@ pub(crate) struct Column {
     pub(crate) data_type: DataType,
     pub(crate) nullable: bool,
     pub(crate) distribution: Distribution,
+    /// What strings look like, where they do not follow from integers.
+    shape: Option<Shape>,
     nulls: Nulls,
     /// Some of the values, for literals.
     pub(crate) samples: Vec<Value>,
@@ -173,6 +176,49 @@ impl Table {
         table
     }
 
+    /// A table of integers and strings, of up to two files.
+    pub(crate) fn of_strings(rng: &mut Rng) -> Self {
+        let integers = Column {
+            name: "i".into(),
+            data_type: DataType::Int32,
+            nullable: rng.one_in(2),
+            distribution: rng.pick(&[Distribution::Small, Distribution::Runs, Distribution::Sorted]),
+            shape: None,
+            nulls: rng.pick(&Nulls::ALL),
+            samples: Vec::new(),
+        };
+        let mut columns = vec![integers];
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let shape = Shape::random(rng);
+        for index in 0..1 + rng.below(3) {
+            columns.push(Column {
+                name: format!("s{index}"),
+                data_type: rng.pick(&[DataType::Utf8, DataType::Utf8, DataType::LargeUtf8, dictionary.clone()]),
+                nullable: !rng.one_in(3),
+                distribution: Distribution::Constant,
+                shape: Some(if rng.one_in(3) { shape } else { Shape::random(rng) }),
+                nulls: rng.pick(&Nulls::ALL),
+                samples: Vec::new(),
+            });
+        }
+        let longest = columns.iter().filter_map(|column| column.shape).map(|shape| shape.longest()).max();
+        let skip_arrow_schema = rng.one_in(6);
+        let mut table = Self {
+            columns,
+            rows: 0,
+            files: Vec::new(),
+            schema: None,
+            // Dictionaries are strings without it.
+            skip_arrow_schema: Some(skip_arrow_schema),
+            written: String::new(),
+        };
+        for _ in 0..rng.pick(&[1, 1, 2]) {
+            let rows = rng.pick(&ROWS).min(400_000 / longest.unwrap_or_default().max(1));
+            table.add_file(rng, rows, false);
+        }
+        table
+    }
+
     fn add_file(&mut self, rng: &mut Rng, rows: usize, evolves: bool) {
         let mut fields = Vec::new();
         let mut arrays = Vec::new();
@@ -191,7 +237,10 @@ impl Table {
                     _ => data_type,
                 };
             }
-            let cells = values(rng, &data_type, column.distribution, rows);
+            let cells = match &column.shape {
+                Some(shape) => shape.values(rng, rows),
+                None => values(rng, &data_type, column.distribution, rows),
+            };
             let validity = nulls.validity(rng, rows);
             for _ in 0..cells.len().min(8) {
                 column.samples.push(rng.pick(&cells));
@@ -227,6 +276,7 @@ fn random_column(rng: &mut Rng, index: usize) -> Column {
         data_type,
         nullable: !rng.one_in(3),
         distribution: rng.pick(&Distribution::ALL),
+        shape: None,
         nulls: rng.pick(&Nulls::ALL),
         samples: Vec::new(),
     }

@@ -7,6 +7,7 @@
 //! | `read` | what Miniblock makes of the bytes of one file |
 //! | `pages` | pages and chunks as writers may make them, and as they may not |
 //! | `limits` | files that ask for more than the options allow |
+//! | `strings` | lengths, prefixes and text that cannot be, in batches of any size |
 //! | `mutators` | small wrongs |
 //! | `mutation` | all files of `tests/data` with small wrongs, many thousands of them |
 
@@ -16,3 +17,4 @@ mod mutators;
 mod pages;
 mod parts;
 mod read;
+mod strings;
