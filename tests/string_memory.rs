@@ -160,7 +160,6 @@ async fn arrays_with_offsets_hold_what_they_need() {
 
 /// A batch of few rows that comes after, or before, batches of many.
 #[tokio::test]
-#[ignore = "168 rows after many hold 1.2 MB for 9 KB in batches of 8192, and 23 MB in batches of 1024"]
 async fn arrays_of_views_hold_what_they_need() {
     let greedy = greedy(&path("views.parquet"), &MANY_AND_FEW, true).await;
     assert!(greedy.is_empty(), "{greedy:#?}");

@@ -16,6 +16,14 @@ pub(crate) fn room_after(rows: usize) -> usize {
     rows + 2 * rows.min(WINDOW_ROWS)
 }
 
+/// `values` without the memory that was made for many more.
+pub(crate) fn fitted<T>(mut values: Vec<T>) -> Vec<T> {
+    if values.capacity() > 2 * values.len() {
+        values.shrink_to_fit();
+    }
+    values
+}
+
 /// Selected values up to which each is moved by itself.
 const FEW: usize = 32;
 
@@ -76,7 +84,7 @@ impl<T: Value> Numbers<T> {
         let mut numbers = std::mem::take(&mut self.memory);
         numbers.truncate(std::mem::take(&mut self.len));
         self.memory.reserve_exact(room_after(numbers.len()));
-        numbers
+        fitted(numbers)
     }
 }
 
@@ -385,7 +393,7 @@ impl ByteBuffer {
 
     /// Takes views and buffers.
     pub(crate) fn take(&mut self) -> (Vec<u128>, Vec<ArrowBuffer>) {
-        let arena = std::mem::take(&mut self.values.data);
+        let arena = fitted(std::mem::take(&mut self.values.data));
         let capacity = arena.len();
         let index = self.values.buffer_index as usize;
         self.buffers[index] = Block::Sealed(ArrowBuffer::from_vec(arena));
@@ -395,7 +403,7 @@ impl ByteBuffer {
         if index + 1 == buffers.len() && capacity == 0 {
             buffers.pop();
         }
-        let views = std::mem::take(&mut self.values.views);
+        let views = fitted(std::mem::take(&mut self.values.views));
         let rows = views.len();
         self.clear();
         self.values.views.reserve_exact(room_after(rows));

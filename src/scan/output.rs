@@ -1,10 +1,12 @@
 //! From survivors to batches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, AsArray, GenericByteViewArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::Buffer;
 use arrow::compute::BatchCoalescer;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{ByteViewType, DataType, Schema, SchemaRef};
 
 use super::engine::ScanColumn;
 use super::feed::Feed;
@@ -120,7 +122,7 @@ impl Output {
         } else if let Some(completed) = &completed {
             self.coalesced = self.coalesced.saturating_sub(completed.get_array_memory_size());
         }
-        completed
+        completed.map(compacted)
     }
 
     /// About the bytes of memory of what is no batch yet.
@@ -166,6 +168,31 @@ impl Output {
     pub(super) fn finish(&mut self) -> Result<Vec<RecordBatch>> {
         let Some(coalescer) = &mut self.coalescer else { return Ok(Vec::new()) };
         coalescer.finish_buffered_batch()?;
-        Ok(std::iter::from_fn(|| coalescer.next_completed_batch()).collect())
+        Ok(std::iter::from_fn(|| coalescer.next_completed_batch()).map(compacted).collect())
     }
+}
+
+/// Bytes of memory that nobody looks after.
+const SMALL: usize = 32 << 10;
+
+/// `batch` without memory that was made for many more rows: the coalescer leaves whole blocks half empty.
+fn compacted(batch: RecordBatch) -> RecordBatch {
+    fn compact<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let views = array.views().inner();
+        let held = views.capacity() + array.data_buffers().iter().map(Buffer::capacity).sum::<usize>();
+        (held > SMALL && held > 2 * (views.len() + array.total_buffer_bytes_used())).then(|| Arc::new(array.gc()) as ArrayRef)
+    }
+    let compact = |array: &ArrayRef| match array.data_type() {
+        DataType::Utf8View => compact(array.as_string_view()),
+        DataType::BinaryView => compact(array.as_binary_view()),
+        _ => None,
+    };
+    let fewer: Vec<Option<ArrayRef>> = batch.columns().iter().map(compact).collect();
+    if fewer.iter().all(Option::is_none) {
+        return batch;
+    }
+    let columns = batch.columns().iter().zip(fewer).map(|(array, fewer)| fewer.unwrap_or_else(|| Arc::clone(array)));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    // Of the same types and lengths.
+    RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options).unwrap_or(batch)
 }
