@@ -210,6 +210,7 @@ impl<T: Lane> DeltaBinaryPacked<T> {
     pub fn end(&self, page: &[u8]) -> Result<usize> {
         let mut blocks = self.stream.blocks;
         loop {
+            pass_blocks(&mut blocks, page);
             blocks.position += packed_len(blocks.left, blocks.bit_width);
             blocks.deltas = blocks.deltas.saturating_sub(blocks.left);
             if blocks.deltas == 0 {
@@ -262,6 +263,34 @@ impl<T: Lane> DeltaBinaryPacked<T> {
 /// Bytes of `count` values, a multiple of 8, that were found to be in the page.
 fn packed_len(count: usize, bit_width: u32) -> usize {
     count / 8 * bit_width as usize
+}
+
+/// Passes over whole blocks of the usual kind: four miniblocks, and a `min_delta` of one byte. What is odd is left.
+fn pass_blocks(blocks: &mut Blocks, page: &[u8]) {
+    const MINIBLOCKS: usize = 4;
+    let (per_miniblock, values) =
+        (blocks.values_per_miniblock / 8, blocks.values_per_miniblock.saturating_mul(MINIBLOCKS));
+    if blocks.miniblocks_per_block != MINIBLOCKS || blocks.left > 0 || blocks.widths != blocks.widths_end {
+        return;
+    }
+    while blocks.deltas >= values
+        && let Some([min_delta, widths @ ..]) = page.get(blocks.position..).and_then(<[u8]>::first_chunk::<5>)
+        && *min_delta < 0x80
+    {
+        let widths = u32::from_le_bytes(*widths);
+        // A byte over 64 has its upper bit set, or gets it.
+        if (widths | (widths & 0x7f7f_7f7f) + 0x3f3f_3f3f) & 0x8080_8080 != 0 {
+            return;
+        }
+        let pairs = (widths & 0x00ff_00ff) + (widths >> 8 & 0x00ff_00ff);
+        let bytes = per_miniblock.saturating_mul((pairs as u16 as usize) + (pairs >> 16) as usize);
+        let start = blocks.position + 1 + MINIBLOCKS;
+        if bytes > page.len() - start {
+            return;
+        }
+        blocks.position = start + bytes;
+        blocks.deltas -= values;
+    }
 }
 
 /// Goes on to the next miniblock where there is nothing left of the present one, and leaves at least one delta in it.

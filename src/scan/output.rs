@@ -180,7 +180,8 @@ fn compacted(batch: RecordBatch) -> RecordBatch {
     fn compact<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<ArrayRef> {
         let views = array.views().inner();
         let held = views.capacity() + array.data_buffers().iter().map(Buffer::capacity).sum::<usize>();
-        (held > SMALL && held > 2 * (views.len() + array.total_buffer_bytes_used())).then(|| Arc::new(array.gc()) as ArrayRef)
+        (held > SMALL && held > 2 * (views.len() + array.total_buffer_bytes_used()))
+            .then(|| Arc::new(array.gc()) as ArrayRef)
     }
     let compact = |array: &ArrayRef| match array.data_type() {
         DataType::Utf8View => compact(array.as_string_view()),
