@@ -279,7 +279,7 @@ fn pass_blocks(blocks: &mut Blocks, page: &[u8]) {
     {
         let widths = u32::from_le_bytes(*widths);
         // A byte over 64 has its upper bit set, or gets it.
-        if (widths | (widths & 0x7f7f_7f7f) + 0x3f3f_3f3f) & 0x8080_8080 != 0 {
+        if (widths | ((widths & 0x7f7f_7f7f) + 0x3f3f_3f3f)) & 0x8080_8080 != 0 {
             return;
         }
         let pairs = (widths & 0x00ff_00ff) + (widths >> 8 & 0x00ff_00ff);
