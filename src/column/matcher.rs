@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
 use super::fixed::FixedByteBuffer;
-use crate::encoding::byte_array::{Border, ByteTest, INLINE_LEN as INLINE, make_head, view_bytes, view_len};
+use crate::encoding::byte_array::{Border, ByteTest, HEADS, INLINE_LEN as INLINE, make_head, view_bytes, view_len};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lane, Value, kernels, ones};
-use crate::predicate::{BytesSet, IntSet, ValueSet, WINDOW_ROWS};
+use crate::predicate::{BytesSet, IntSet, LengthUnit, ValueSet, WINDOW_ROWS};
 
 /// Tests the values of one physical type.
 pub(crate) trait Matcher<B: Buffer>: Send + Sized {
@@ -82,13 +82,13 @@ impl<T> IntMatcher<T> {
     }
 }
 
-impl<T: Lane + Value> Matcher<Numbers<T>> for IntMatcher<T> {
+impl<T: Lane + Value> IntMatcher<T> {
     fn new(set: &ValueSet) -> Result<Self> {
         let set = match set {
             ValueSet::None => return Ok(Self::Ranges { ranges: Vec::new(), inverted: false }),
             ValueSet::All => return Ok(Self::All),
             ValueSet::Ints(set) => set.intersection(&domain::<T>()),
-            ValueSet::Bytes(_) => return Err(wrong_type()),
+            ValueSet::Bytes(_) | ValueSet::Lengths(..) => return Err(wrong_type()),
         };
         let outside = set.clone().complement().intersection(&domain::<T>());
         if outside.is_none() {
@@ -134,7 +134,8 @@ impl<T: Lane + Value> Matcher<Numbers<T>> for IntMatcher<T> {
         matches!(self, Self::All)
     }
 
-    fn select(&self, values: &Numbers<T>, words: &mut [u64]) {
+    /// As [`Matcher::select`].
+    fn select(&self, values: &[T], words: &mut [u64]) {
         match self {
             Self::All => {
                 words.fill(0);
@@ -169,6 +170,20 @@ impl<T: Lane + Value> Matcher<Numbers<T>> for IntMatcher<T> {
             }
             Self::Search(set) => select_by(values, words, |&value| set.contains(&value.widen())),
         }
+    }
+}
+
+impl<T: Lane + Value> Matcher<Numbers<T>> for IntMatcher<T> {
+    fn new(set: &ValueSet) -> Result<Self> {
+        Self::new(set)
+    }
+
+    fn is_all(&self) -> bool {
+        self.is_all()
+    }
+
+    fn select(&self, values: &Numbers<T>, words: &mut [u64]) {
+        self.select(values, words);
     }
 }
 
@@ -210,6 +225,8 @@ enum Way {
     Intervals(Vec<Change>),
     /// Sorted intervals.
     Search,
+    /// Lengths.
+    Lengths(LengthUnit, IntMatcher<i32>),
 }
 
 /// A byte string from which on membership is another one.
@@ -297,6 +314,23 @@ impl ByteTest for ByteMatcher {
                 });
                 passed.iter_mut().zip(open).for_each(|(passed, open)| *passed &= !*open);
             }
+            Way::Lengths(unit, lengths) => {
+                let mut numbers = [0; HEADS];
+                for (number, head) in numbers.iter_mut().zip(heads) {
+                    *number = match unit {
+                        LengthUnit::Bytes => *head as u32,
+                        LengthUnit::Characters => *head as u32 - continuations(*head),
+                    }
+                    .cast_signed();
+                }
+                lengths.select(&numbers[..heads.len()], passed);
+                if *unit == LengthUnit::Characters {
+                    for (index, _) in heads.iter().enumerate().filter(|(_, head)| view_len(**head) > INLINE) {
+                        open[index / 64] |= 1 << (index % 64);
+                    }
+                    passed.iter_mut().zip(open).for_each(|(passed, open)| *passed &= !*open);
+                }
+            }
             Way::Search => {
                 passed.fill(0);
                 for (index, head) in heads.iter().enumerate() {
@@ -310,12 +344,36 @@ impl ByteTest for ByteMatcher {
     }
 
     fn test(&self, value: &[u8]) -> bool {
-        self.set.contains(value)
+        match &self.way {
+            Way::Lengths(unit, lengths) => {
+                let mut word = [0];
+                lengths.select(&[length(value, *unit)], &mut word);
+                word[0] != 0
+            }
+            _ => self.set.contains(value),
+        }
     }
 
     fn borders(&self) -> Option<(&[Border], bool)> {
         Some((self.borders.as_deref()?, self.set.begins_inside()))
     }
+}
+
+/// The bytes of a head that go on with a character.
+fn continuations(head: u128) -> u32 {
+    let bytes = head >> 32;
+    // The upper bit is set, and the next is not.
+    (bytes & !(bytes << 1) & u128::from_le_bytes([0x80; 16])).count_ones()
+}
+
+fn length(value: &[u8], unit: LengthUnit) -> i32 {
+    let length = match unit {
+        LengthUnit::Bytes => value.len(),
+        // All but those that go on with a character.
+        LengthUnit::Characters => value.iter().filter(|byte| byte.cast_signed() >= -0x40).count(),
+    };
+    // Lengths fit in 31 bits.
+    length as i32
 }
 
 /// The changes of a set, with those of a value and of its successor together; None if there are many.
@@ -339,6 +397,10 @@ impl Matcher<ByteBuffer> for ByteMatcher {
             ValueSet::None => BytesSet::none(),
             ValueSet::All => BytesSet::all(),
             ValueSet::Bytes(set) => set.clone(),
+            ValueSet::Lengths(unit, lengths) => {
+                let way = Way::Lengths(*unit, IntMatcher::new(&ValueSet::Ints(lengths.clone()))?);
+                return Ok(Self { set: BytesSet::all(), way, borders: None });
+            }
             ValueSet::Ints(_) => return Err(wrong_type()),
         };
         let points = |set: &BytesSet, inverted| -> Option<Way> {
@@ -366,7 +428,10 @@ impl Matcher<ByteBuffer> for ByteMatcher {
     }
 
     fn is_all(&self) -> bool {
-        matches!(self.way, Way::All)
+        match &self.way {
+            Way::Lengths(_, lengths) => lengths.is_all(),
+            way => matches!(way, Way::All),
+        }
     }
 
     fn select(&self, values: &ByteBuffer, words: &mut [u64]) {
@@ -391,6 +456,18 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                     Self::flip(views, changes, words, |index, change| {
                         values.bytes(&views[index]) >= change.from.as_slice()
                     });
+                }
+            }
+            Way::Lengths(unit, lengths) => {
+                let mut numbers = [0; HEADS];
+                for (views, words) in values.views().chunks(HEADS).zip(words.chunks_mut(HEADS / 64)) {
+                    for (number, view) in numbers.iter_mut().zip(views) {
+                        *number = match unit {
+                            LengthUnit::Bytes => view_len(*view) as i32,
+                            LengthUnit::Characters => length(values.bytes(view), *unit),
+                        };
+                    }
+                    lengths.select(&numbers[..views.len()], words);
                 }
             }
             Way::Search => select_by(values.views(), words, |view| self.set.contains(values.bytes(view))),
@@ -423,7 +500,7 @@ impl Matcher<FixedByteBuffer> for FixedByteMatcher {
             ValueSet::None => BytesSet::none(),
             ValueSet::All => BytesSet::all(),
             ValueSet::Bytes(set) => set.clone(),
-            ValueSet::Ints(_) => return Err(wrong_type()),
+            ValueSet::Ints(_) | ValueSet::Lengths(..) => return Err(wrong_type()),
         }))
     }
 
@@ -455,7 +532,7 @@ impl Matcher<BitBuffer> for BitMatcher {
             ValueSet::None => Self { on_false: false, on_true: false },
             ValueSet::All => Self { on_false: true, on_true: true },
             ValueSet::Ints(set) => Self { on_false: set.contains(&0), on_true: set.contains(&1) },
-            ValueSet::Bytes(_) => return Err(wrong_type()),
+            ValueSet::Bytes(_) | ValueSet::Lengths(..) => return Err(wrong_type()),
         })
     }
 

@@ -88,4 +88,15 @@ pub enum ValueSet {
     Ints(IntSet),
     /// Byte strings in unsigned byte order.
     Bytes(BytesSet),
+    /// Byte strings by their length.
+    Lengths(LengthUnit, IntSet),
+}
+
+/// What the length of a byte string is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LengthUnit {
+    /// Bytes.
+    Bytes,
+    /// Characters of UTF-8.
+    Characters,
 }

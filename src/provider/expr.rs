@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
+use datafusion::functions::string::octet_length::OctetLengthFunc;
+use datafusion::functions::unicode::character_length::CharacterLengthFunc;
 use datafusion::functions::unicode::left::LeftFunc;
 use datafusion::functions::unicode::substr::SubstrFunc;
 use datafusion::logical_expr::Operator;
@@ -18,7 +20,7 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::literal::{Range, bytes, integer, keeps_values};
-use crate::predicate::{BytesSet, Comparison, IntSet, Matches, Predicate, ValueSet};
+use crate::predicate::{BytesSet, Comparison, IntSet, LengthUnit, Matches, Predicate, ValueSet};
 use crate::scan::Domain;
 
 /// The columns of a file as predicates see them.
@@ -112,8 +114,8 @@ impl Truth {
         };
         Some(Self {
             column,
-            when_true: intersection(self.when_true, other.when_true),
-            when_false: union(self.when_false, other.when_false),
+            when_true: intersection(self.when_true, other.when_true)?,
+            when_false: union(self.when_false, other.when_false)?,
             on_null,
         })
     }
@@ -123,22 +125,22 @@ impl Truth {
     }
 
     /// `IS NULL` of the expression.
-    fn null_test(self) -> Self {
-        let known = union(self.when_true, self.when_false);
+    fn null_test(self) -> Option<Self> {
+        let known = union(self.when_true, self.when_false)?;
         let on_null = Some(self.on_null.is_none());
-        Self { column: self.column, when_true: complement(known.clone()), when_false: known, on_null }
+        Some(Self { column: self.column, when_true: complement(known.clone()), when_false: known, on_null })
     }
 
     /// `IS NOT DISTINCT FROM value`: never NULL.
-    fn is(self, value: Option<bool>) -> Self {
+    fn is(self, value: Option<bool>) -> Option<Self> {
         match value {
             None => self.null_test(),
             Some(false) => self.not().is(Some(true)),
-            Some(true) => Self {
+            Some(true) => Some(Self {
                 when_false: complement(self.when_true.clone()),
                 on_null: Some(self.on_null == Some(true)),
                 ..self
-            },
+            }),
         }
     }
 }
@@ -239,14 +241,22 @@ impl Relation {
     }
 }
 
-/// A column, a cast of one that keeps every value, or the beginning of a text.
+/// A column, a cast of one that keeps every value, or the beginning or the length of a text.
 struct Operand {
     column: usize,
-    /// The type after the cast.
+    /// The type after the cast, or of the length.
     data_type: DataType,
     domain: Domain,
-    /// How many characters of it are compared, if not all.
-    prefix: Option<usize>,
+    part: Part,
+}
+
+/// What of a value is compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    All,
+    /// So many characters at the beginning.
+    Beginning(usize),
+    Length(LengthUnit),
 }
 
 impl Operand {
@@ -254,12 +264,31 @@ impl Operand {
         if let Some(column) = expr.downcast_ref::<Column>() {
             let field = columns.schema.fields().get(column.index())?;
             let domain = (*columns.domains.get(column.index())?)?;
-            return Some(Self { column: column.index(), data_type: field.data_type().clone(), domain, prefix: None });
+            return Some(Self {
+                column: column.index(),
+                data_type: field.data_type().clone(),
+                domain,
+                part: Part::All,
+            });
         }
         if let Some((text, characters)) = beginning(expr) {
             let operand = Self::of(text, columns)?;
-            let is_text = operand.domain == (Domain::Bytes { utf8: true }) && operand.prefix.is_none();
-            return is_text.then_some(Self { prefix: Some(characters), ..operand });
+            let is_text = operand.domain == (Domain::Bytes { utf8: true }) && operand.part == Part::All;
+            return is_text.then_some(Self { part: Part::Beginning(characters), ..operand });
+        }
+        if let Some((function, text, unit)) = length(expr) {
+            let operand = Self::of(text, columns)?;
+            let data_type = function.return_type().clone();
+            let is_whole = matches!(operand.domain, Domain::Bytes { .. }) && operand.part == Part::All;
+            // Of a fixed length there is nothing to test.
+            let field = columns.schema.fields().get(operand.column)?;
+            let varies = !matches!(field.data_type(), DataType::FixedSizeBinary(_));
+            let is_length = matches!(data_type, DataType::Int32 | DataType::Int64);
+            return (is_whole && varies && is_length).then_some(Self {
+                part: Part::Length(unit),
+                data_type,
+                ..operand
+            });
         }
         let (inner, to) = if let Some(cast) = expr.downcast_ref::<CastExpr>() {
             (cast.expr(), cast.cast_type())
@@ -273,6 +302,20 @@ impl Operand {
 
     /// The values that relate to `value` as `op` says.
     fn values(&self, op: Relation, value: &ScalarValue) -> Option<ValueSet> {
+        if let Part::Length(unit) = self.part {
+            let value = i64::try_from(integer(value, &self.data_type)?).ok()?;
+            return Some(ValueSet::Lengths(
+                unit,
+                match op {
+                    Relation::Eq | Relation::NotDistinct => IntSet::points([value]),
+                    Relation::NotEq | Relation::Distinct => IntSet::points([value]).complement(),
+                    Relation::Lt => IntSet::half_open(None, Some(value)),
+                    Relation::LtEq => IntSet::closed(i64::MIN, value),
+                    Relation::Gt => IntSet::closed(i64::MIN, value).complement(),
+                    Relation::GtEq => IntSet::half_open(None, Some(value)).complement(),
+                },
+            ));
+        }
         match self.domain {
             Domain::Boolean | Domain::Int { .. } => {
                 let range = Range::of(self.domain)?;
@@ -286,7 +329,7 @@ impl Operand {
                     Relation::GtEq => range.set(value, range.high),
                 }))
             }
-            Domain::Bytes { .. } if self.prefix.is_some() => {
+            Domain::Bytes { .. } if self.part != Part::All => {
                 let set = self.points(vec![bytes(value, &self.data_type)?])?;
                 match op {
                     Relation::Eq | Relation::NotDistinct => Some(ValueSet::Bytes(set)),
@@ -315,7 +358,7 @@ impl Operand {
 
     /// The byte strings that are one of `values`.
     fn points(&self, values: Vec<&[u8]>) -> Option<BytesSet> {
-        let Some(characters) = self.prefix else { return Some(BytesSet::points(values)) };
+        let Part::Beginning(characters) = self.part else { return Some(BytesSet::points(values)) };
         let mut whole = Vec::new();
         let mut set = BytesSet::none();
         for value in values {
@@ -341,6 +384,17 @@ fn beginning(expr: &Arc<dyn PhysicalExpr>) -> Option<(&Arc<dyn PhysicalExpr>, us
     };
     // A negative number is an error of the one, and counts from the end for the other.
     Some((text, usize::try_from(whole_number(characters)?).ok()?))
+}
+
+/// A text or bytes whose length `expr` is, and what it is counted in: `character_length(text)`, `octet_length(text)`.
+fn length(expr: &Arc<dyn PhysicalExpr>) -> Option<(&ScalarFunctionExpr, &Arc<dyn PhysicalExpr>, LengthUnit)> {
+    let expr = expr.as_ref();
+    let (function, unit) = match ScalarFunctionExpr::try_downcast_func::<CharacterLengthFunc>(expr) {
+        Some(function) => (function, LengthUnit::Characters),
+        None => (ScalarFunctionExpr::try_downcast_func::<OctetLengthFunc>(expr)?, LengthUnit::Bytes),
+    };
+    let [text] = function.args() else { return None };
+    Some((function, text, unit))
 }
 
 fn whole_number(expr: &Arc<dyn PhysicalExpr>) -> Option<i64> {
@@ -378,8 +432,8 @@ fn compare_truth(truth: Truth, op: Relation, value: &ScalarValue) -> Option<Trut
         _ => return None,
     };
     match (op, value) {
-        (Relation::NotDistinct, value) => Some(truth.is(value)),
-        (Relation::Distinct, value) => Some(truth.is(value).not()),
+        (Relation::NotDistinct, value) => truth.is(value),
+        (Relation::Distinct, value) => Some(truth.is(value)?.not()),
         (_, None) => Some(Truth { column: truth.column, ..Truth::constant(None) }),
         (Relation::Eq, Some(true)) | (Relation::NotEq, Some(false)) => Some(truth),
         (Relation::Eq, Some(false)) | (Relation::NotEq, Some(true)) => Some(truth.not()),
@@ -399,8 +453,12 @@ fn in_list(list: &InListExpr, columns: &FileColumns) -> Option<Truth> {
             literals.push(value);
         }
     }
-    let values = match operand.domain {
-        Domain::Boolean | Domain::Int { .. } => {
+    let values = match (operand.part, operand.domain) {
+        (Part::Length(unit), _) => {
+            let length = |value| i64::try_from(integer(value, &operand.data_type)?).ok();
+            ValueSet::Lengths(unit, IntSet::points(literals.into_iter().map(length).collect::<Option<Vec<_>>>()?))
+        }
+        (_, Domain::Boolean | Domain::Int { .. }) => {
             let range = Range::of(operand.domain)?;
             let mut points = Vec::with_capacity(literals.len());
             for value in literals {
@@ -412,12 +470,12 @@ fn in_list(list: &InListExpr, columns: &FileColumns) -> Option<Truth> {
             }
             ValueSet::Ints(IntSet::points(points))
         }
-        Domain::Bytes { .. } => {
+        (_, Domain::Bytes { .. }) => {
             let points: Option<Vec<&[u8]>> =
                 literals.into_iter().map(|value| bytes(value, &operand.data_type)).collect();
             ValueSet::Bytes(operand.points(points?)?)
         }
-        Domain::Opaque => return None,
+        (_, Domain::Opaque) => return None,
     };
     let mut truth = Truth::strict(operand.column, values);
     if list.is_empty() {
@@ -434,7 +492,7 @@ fn in_list(list: &InListExpr, columns: &FileColumns) -> Option<Truth> {
 fn null_test(expr: &Arc<dyn PhysicalExpr>, columns: &FileColumns) -> Option<Truth> {
     match Operand::of(expr, columns) {
         Some(operand) => Some(Truth { column: Some(operand.column), ..Truth::constant(Some(false)) }.null_is(true)),
-        None => Some(truth(expr, columns)?.null_test()),
+        None => truth(expr, columns)?.null_test(),
     }
 }
 
@@ -445,7 +503,7 @@ impl Truth {
 }
 
 fn like(like: &LikeExpr, columns: &FileColumns) -> Option<Truth> {
-    let operand = Operand::of(like.expr(), columns).filter(|operand| operand.prefix.is_none())?;
+    let operand = Operand::of(like.expr(), columns).filter(|operand| operand.part == Part::All)?;
     let pattern = like.pattern().downcast_ref::<Literal>()?.value();
     if like.case_insensitive() || operand.domain != (Domain::Bytes { utf8: true }) {
         return None;
@@ -489,6 +547,8 @@ fn normal(set: ValueSet) -> ValueSet {
         ValueSet::Ints(set) if set.is_all() => ValueSet::All,
         ValueSet::Bytes(set) if set.is_none() => ValueSet::None,
         ValueSet::Bytes(set) if set.is_all() => ValueSet::All,
+        ValueSet::Lengths(_, set) if set.is_none() => ValueSet::None,
+        ValueSet::Lengths(_, set) if set.is_all() => ValueSet::All,
         set => set,
     }
 }
@@ -499,21 +559,26 @@ pub(super) fn complement(set: ValueSet) -> ValueSet {
         ValueSet::All => ValueSet::None,
         ValueSet::Ints(set) => ValueSet::Ints(set.complement()),
         ValueSet::Bytes(set) => ValueSet::Bytes(set.complement()),
+        ValueSet::Lengths(unit, set) => ValueSet::Lengths(unit, set.complement()),
     }
 }
 
-pub(super) fn intersection(left: ValueSet, right: ValueSet) -> ValueSet {
-    match (left, right) {
+/// The values in both sets; None where these are of different kinds, and no set says it.
+pub(super) fn intersection(left: ValueSet, right: ValueSet) -> Option<ValueSet> {
+    Some(match (left, right) {
         (ValueSet::All, set) | (set, ValueSet::All) => set,
+        (ValueSet::None, _) | (_, ValueSet::None) => ValueSet::None,
         (ValueSet::Ints(left), ValueSet::Ints(right)) => normal(ValueSet::Ints(left.intersection(&right))),
         (ValueSet::Bytes(left), ValueSet::Bytes(right)) => normal(ValueSet::Bytes(left.intersection(&right))),
-        // None with anything; a column has one kind of set.
-        _ => ValueSet::None,
-    }
+        (ValueSet::Lengths(unit, left), ValueSet::Lengths(other, right)) if unit == other => {
+            normal(ValueSet::Lengths(unit, left.intersection(&right)))
+        }
+        _ => return None,
+    })
 }
 
-fn union(left: ValueSet, right: ValueSet) -> ValueSet {
-    complement(intersection(complement(left), complement(right)))
+fn union(left: ValueSet, right: ValueSet) -> Option<ValueSet> {
+    Some(complement(intersection(complement(left), complement(right))?))
 }
 
 #[cfg(test)]

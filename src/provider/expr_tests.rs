@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit, i256};
 use datafusion::common::ScalarValue;
-use datafusion::functions::unicode;
+use datafusion::functions::{string, unicode};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, IsNotNullExpr, IsNullExpr, LikeExpr, NotExpr, in_list, lit,
@@ -16,7 +16,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use super::super::filter::{conjuncts, merge};
 use super::super::residual::evaluate;
 use super::{FileColumns, Translation, translate};
-use crate::predicate::{Comparison, Matches, Predicate, ValueSet};
+use crate::predicate::{Comparison, LengthUnit, Matches, Predicate, ValueSet};
 use crate::scan::Domain;
 
 type Expr = Arc<dyn PhysicalExpr>;
@@ -311,6 +311,12 @@ fn selects(predicate: &Predicate, row: [&ScalarValue; 2]) -> bool {
             (Some(_), ValueSet::None) => false,
             (Some(Physical::Int(value)), ValueSet::Ints(set)) => set.contains(&value),
             (Some(Physical::Bytes(value)), ValueSet::Bytes(set)) => set.contains(&value),
+            (Some(Physical::Bytes(value)), ValueSet::Lengths(LengthUnit::Bytes, set)) => {
+                set.contains(&(value.len() as i64))
+            }
+            (Some(Physical::Bytes(value)), ValueSet::Lengths(LengthUnit::Characters, set)) => {
+                set.contains(&(std::str::from_utf8(&value).unwrap().chars().count() as i64))
+            }
             _ => panic!("a set of another kind"),
         },
         Predicate::Compare { left, op, right, unsigned } => {
@@ -390,6 +396,59 @@ fn translations_select_what_expressions_select() {
             checked += usize::from(check(&filter, &columns, &rows, &batch));
         }
         assert!(checked > 100, "{}: {checked}", case.data_type);
+    }
+}
+
+#[test]
+fn lengths_of_texts() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    for case in cases() {
+        let Domain::Bytes { utf8 } = case.domain else { continue };
+        let (rows, batch, columns) = pairs(&case);
+        let functions = [string::octet_length(), unicode::character_length()];
+        // Characters are those of texts.
+        for function in functions.into_iter().take(1 + usize::from(utf8)) {
+            let (text, data_type) = column(&case, 0, &mut random);
+            let length = ScalarFunctionExpr::try_new(function, vec![text], &columns.schema, Arc::default());
+            // Not of what has a fixed length.
+            let Ok(length) = length else { continue };
+            let length: Expr = Arc::new(length);
+            let Ok(to) = length.data_type(&columns.schema) else { continue };
+            if evaluate(
+                &binary(Arc::clone(&length), Operator::Eq, lit(ScalarValue::Int32(Some(1)).cast_to(&to).unwrap())),
+                &batch,
+            )
+            .is_err()
+            {
+                continue;
+            }
+            let is_plain = matches!(to, DataType::Int32 | DataType::Int64);
+            let number = |random: &mut Random| {
+                let number = *random.pick(&[i32::MIN, -1, 0, 1, 2, 3, 4, 12, 13, 22, i32::MAX]);
+                lit(ScalarValue::Int32(Some(number)).cast_to(&to).unwrap())
+            };
+            let leaf = |random: &mut Random| match random.below(3) {
+                0 => binary(Arc::clone(&length), *random.pick(&COMPARISONS), number(random)),
+                1 => binary(number(random), *random.pick(&COMPARISONS), Arc::clone(&length)),
+                _ => {
+                    let list = (0..1 + random.below(4)).map(|_| number(random)).collect();
+                    in_list(Arc::clone(&length), list, &(random.below(2) == 0), &columns.schema).unwrap()
+                }
+            };
+            for _ in 0..200 {
+                let lengths =
+                    binary(leaf(&mut random), *random.pick(&[Operator::And, Operator::Or]), leaf(&mut random));
+                let negated: Expr = Arc::new(NotExpr::new(Arc::clone(&lengths)));
+                assert_eq!(check(&lengths, &columns, &rows, &batch), is_plain, "{utf8} {data_type}: {lengths}");
+                assert_eq!(check(&negated, &columns, &rows, &batch), is_plain, "{utf8} {data_type}: {negated}");
+                let other = tree(&case, 0, 1, &mut random, &columns.schema);
+                let both = binary(Arc::clone(&lengths), Operator::And, Arc::clone(&other));
+                assert_eq!(check(&both, &columns, &rows, &batch), is_plain, "{utf8} {data_type}: {both}");
+                // No set says it, unless one side says nothing.
+                let either = binary(lengths, Operator::Or, other);
+                check(&either, &columns, &rows, &batch);
+            }
+        }
     }
 }
 

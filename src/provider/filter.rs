@@ -134,12 +134,14 @@ pub(super) fn merge(predicates: Vec<Predicate>) -> Vec<Predicate> {
             continue;
         }
         if let Predicate::Column { column, matches } = &predicate {
+            // Sets of one kind, that is: those of values and those of lengths stay apart.
             let same = merged.iter_mut().find_map(|other| match other {
-                Predicate::Column { column: other, matches } if other == column => Some(matches),
+                Predicate::Column { column: other, matches: others } if other == column => {
+                    Some((intersection(others.values.clone(), matches.values.clone())?, others))
+                }
                 _ => None,
             });
-            if let Some(other) = same {
-                let values = intersection(other.values.clone(), matches.values.clone());
+            if let Some((values, other)) = same {
                 *other = Matches { values, nulls: other.nulls && matches.nulls };
                 continue;
             }

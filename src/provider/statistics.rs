@@ -209,7 +209,7 @@ pub(super) fn page_verdict(
 
 /// What is known of rows whose values are all in `values`, and of which so many are NULL, if that is known.
 fn decide(values: &ValueSet, nulls: Option<u64>, matches: &Matches) -> Verdict {
-    let both = intersection(values.clone(), matches.values.clone());
+    let Some(both) = intersection(values.clone(), matches.values.clone()) else { return Verdict::Some };
     if both == ValueSet::None && (!matches.nulls || nulls == Some(0)) {
         Verdict::None
     } else if both == *values && (matches.nulls || nulls == Some(0)) {

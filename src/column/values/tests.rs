@@ -3,7 +3,7 @@
 use super::*;
 use crate::encoding::delta_tests::Random;
 use crate::encoding::delta_tests::reference::{SHAPES, encode_delta_byte_array, encode_delta_length};
-use crate::predicate::{BytesSet, ValueSet};
+use crate::predicate::{BytesSet, IntSet, LengthUnit, ValueSet};
 
 /// Values that have their beginnings in common with others, up to 12, 13 and more bytes.
 fn values(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
@@ -20,6 +20,26 @@ fn values(random: &mut Random, count: usize) -> Vec<Vec<u8>> {
         values.sort();
     }
     values
+}
+
+/// Some lengths, of values that need not be UTF-8.
+fn lengths(random: &mut Random) -> ValueSet {
+    let unit = random.pick(&[LengthUnit::Bytes, LengthUnit::Characters]);
+    let length = |random: &mut Random| random.pick(&[-1, 0, 1, 3, 4, 11, 12, 13, 14, 20, 33, 100]);
+    let (low, high) = (length(random), length(random));
+    let set = IntSet::closed(low, high).union(&IntSet::points([length(random)]));
+    ValueSet::Lengths(unit, if random.below(2) == 0 { set.complement() } else { set })
+}
+
+fn contains(set: &ValueSet, value: &[u8]) -> bool {
+    match set {
+        ValueSet::Bytes(set) => set.contains(value),
+        ValueSet::Lengths(LengthUnit::Bytes, set) => set.contains(&(value.len() as i64)),
+        ValueSet::Lengths(LengthUnit::Characters, set) => {
+            set.contains(&(value.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as i64))
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A set of intervals, or of some of the values.
@@ -67,8 +87,11 @@ fn values_match_as_they_are_read() {
                 (Encoding::Plain, values.iter().flat_map(stored).collect())
             }
         };
-        let set = set(&mut random, &values);
-        let matcher = ByteMatcher::new(&ValueSet::Bytes(set.clone())).unwrap();
+        let set = match random.below(4) {
+            0 => lengths(&mut random),
+            _ => ValueSet::Bytes(set(&mut random, &values)),
+        };
+        let matcher = ByteMatcher::new(&set).unwrap();
         let mut decoder = ByteEncodings::new(false, false, usize::MAX);
         let page = Bytes::from(page);
         decoder.start(encoding, &page, Some(&page).filter(|_| random.below(2) == 0)).unwrap();
@@ -98,10 +121,10 @@ fn values_match_as_they_are_read() {
     }
 }
 
-fn check(words: &[u64], values: &[Vec<u8>], set: &BytesSet) {
+fn check(words: &[u64], values: &[Vec<u8>], set: &ValueSet) {
     for (index, word) in words.iter().enumerate() {
         let expected = values.iter().skip(64 * index).take(64).enumerate();
-        let expected = expected.fold(0, |word, (bit, value)| word | u64::from(set.contains(value)) << bit);
+        let expected = expected.fold(0, |word, (bit, value)| word | u64::from(contains(set, value)) << bit);
         assert_eq!(*word, expected, "word {index}, {set:?}");
     }
 }
