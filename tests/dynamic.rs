@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 
 use crate::files::{self, metric, output_rows, properties, scan};
 use crate::oracle::{Settings, Table, assert_same};
@@ -120,4 +120,30 @@ async fn a_join_that_keeps_all() {
         let sql = format!("SELECT count(*), max(p.id), min(p.s) FROM t p JOIN t2 b ON {on}");
         assert_same(Settings { partitions: 1, ..Settings::default() }, &tables, &sql).await;
     }
+}
+
+fn one_column(name: &str, values: ArrayRef) -> Table {
+    let properties = files::plain().into_builder().set_max_row_group_row_count(None).build();
+    files::write("dynamic", name, &RecordBatch::try_from_iter([("c", values)]).unwrap(), properties)
+}
+
+/// Keys that are made floats are compared as such, and a join takes 0 and -0 for the same.
+#[tokio::test]
+async fn joins_of_integers_with_minus_zero() {
+    let probe = one_column("integers.parquet", Arc::new(Int32Array::from_iter_values(-9..9)));
+    let minus = one_column("minus_zero.parquet", Arc::new(Float64Array::from(vec![-0.0])));
+    let build = Table { name: "t2".into(), ..minus };
+    for on in ["t.c = t2.c", "t.c * 1.0 = t2.c"] {
+        let sql = format!("SELECT t.c FROM t JOIN t2 ON {on}");
+        assert_same(Settings::default(), &[probe.clone(), build.clone()], &sql).await;
+    }
+}
+
+/// Which MIN and sorts tell apart.
+#[tokio::test]
+async fn the_least_of_zeros() {
+    let values = (0..8000).map(|row| [0.0, -0.0, 7.0][row / 1000 % 3]);
+    let table = one_column("zeros.parquet", Arc::new(Float64Array::from_iter_values(values)));
+    let settings = Settings { batch_size: 100, ..Settings::default() };
+    assert_same(settings, &[table], "SELECT min(c) FROM t").await;
 }

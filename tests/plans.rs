@@ -440,3 +440,22 @@ async fn headers_decide_on_sorted_keys() {
     let found = assert_same(Settings { partitions: 1, ..Settings::default() }, &[table], sql).await;
     assert_eq!(metric(scan(&found.plan, "sorted.parquet"), "miniblocks_decided"), 0);
 }
+
+#[tokio::test]
+async fn miniblocks_are_counted_once() {
+    let mixed = |row: i64| (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).cast_signed() >> 40;
+    let a: ArrayRef = Arc::new(Int64Array::from_iter_values(0..8192));
+    let b: ArrayRef = Arc::new(Int64Array::from_iter_values((0..8192).map(mixed)));
+    let properties = properties()
+        .into_builder()
+        .set_max_row_group_row_count(None)
+        .set_data_page_row_count_limit(8192)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .build();
+    let batch = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
+    let table = files::write("plans", "counted.parquet", &batch, properties);
+    let settings = Settings { partitions: 1, ..Settings::default() };
+    let found = answer(settings, &[table], "SELECT count(*) FROM t WHERE a >= 0 AND b > 0").await;
+    let count = |name| metric(scan(&found.plan, "counted.parquet"), name);
+    assert!(count("miniblocks_decided") + count("miniblocks_unpacked") <= 2 * 8192 / 64);
+}

@@ -185,3 +185,20 @@ async fn the_pool_knows_of_rows_that_are_no_batch_yet() {
     }
     assert!(unknown.is_empty(), "{unknown:#?}");
 }
+
+/// Windows are short before they are long strings, as far as the metadata tells.
+#[tokio::test]
+async fn strings_that_become_long() {
+    let path = scratch("string_memory", "grow.parquet");
+    let text = |row| if row < 5120 { "a".to_string() } else { "b".repeat(10_000) };
+    let columns: [(&str, ArrayRef); 1] = [("c", Arc::new(StringArray::from_iter_values((0..10_240).map(text))))];
+    let properties = plain().into_builder().set_max_row_group_row_count(None).build();
+    write_to(&path, &RecordBatch::try_from_iter(columns).unwrap(), properties);
+    for (sql, batch_size) in [("SELECT c FROM t WHERE c LIKE 'a%' OR c > 'b'", 1024), ("SELECT c FROM t", 1024)] {
+        let ctx = SessionContext::new_with_config(config(settings(true, batch_size)));
+        let options = MiniblockOptions::new().with_max_batch_size(16 << 20);
+        ctx.register_miniblock("t", path.to_str().unwrap(), options).await.unwrap();
+        let batches = ctx.sql(sql).await.unwrap().collect().await.unwrap();
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 10_240, "{sql}");
+    }
+}

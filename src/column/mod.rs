@@ -95,6 +95,9 @@ pub(crate) trait Column: Send {
     /// As [`Column::read_window`].
     fn verdict(&mut self, slot: usize, rows: usize) -> Result<Verdict>;
 
+    /// Counts the next `rows` rows among those on which headers have decided.
+    fn count_decided(&mut self, rows: usize);
+
     /// Whether headers that did not decide on rows may well decide on some of them.
     fn hopes_of_headers(&self, slot: usize) -> bool;
 

@@ -293,10 +293,11 @@ where
             _ => Verdict::Some,
         };
         headers.note(verdict != Verdict::Some);
-        if verdict != Verdict::Some {
-            self.cursor.count_decided(rows);
-        }
         Ok(verdict)
+    }
+
+    fn count_decided(&mut self, rows: usize) {
+        self.cursor.count_decided(rows);
     }
 
     fn hopes_of_headers(&self, slot: usize) -> bool {

@@ -9,9 +9,9 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-use datafusion::common::Result;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::physical_plan::ParquetFileMetrics;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccessPlanFilter};
 use datafusion::logical_expr::Operator;
@@ -25,9 +25,10 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::expr::{FileColumns, Translation, translate};
 use super::filter::{conjuncts, merge};
+use super::literal::plain_type;
 use super::residual::ExprResidual;
 use super::simplify::simplify;
-use super::statistics::{chunk_verdict, integer_bounds, leaf_of, reads_float, trusted};
+use super::statistics::{chunk_verdict, integer_bounds, leaf_of, trusted};
 use super::tabulate::Tabulation;
 use crate::error::Error;
 use crate::predicate::{Matches, Predicate, ValueSet, Verdict};
@@ -164,7 +165,7 @@ impl DynamicFilters {
         for filter in &self.filters {
             let Some(filter) = filter.downcast_ref::<DynamicFilterPhysicalExpr>() else { continue };
             for conjunct in conjuncts(&simplify(filter.current()?, &self.columns.schema)?) {
-                if reads_float(&conjunct, &self.columns.schema) && !is_threshold(&conjunct) {
+                if makes_float(&conjunct, &self.columns.schema) && !is_threshold(&conjunct) {
                     continue;
                 }
                 match translate(&conjunct, &self.columns) {
@@ -265,6 +266,17 @@ impl Gate for DynamicFilters {
     }
 }
 
+/// Whether anything in `expr` is of floating point, be it a column or what is made of one.
+fn makes_float(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+    fn holds_float(data_type: &DataType) -> bool {
+        match data_type {
+            DataType::Struct(fields) => fields.iter().any(|field| holds_float(field.data_type())),
+            other => plain_type(other).is_floating(),
+        }
+    }
+    expr.exists(|node| Ok(node.data_type(schema).map_or(true, |data_type| holds_float(&data_type)))).unwrap_or(true)
+}
+
 /// Whether `expr` compares as a TopK does, which sorts in the order in which it compares. A join takes 0 and -0 for the same, and
 /// the bounds of its keys do not.
 fn is_threshold(expr: &Arc<dyn PhysicalExpr>) -> bool {
@@ -277,7 +289,7 @@ fn is_threshold(expr: &Arc<dyn PhysicalExpr>) -> bool {
             }
             None => {
                 node.downcast_ref::<Column>().is_some()
-                    || node.downcast_ref::<Literal>().is_some()
+                    || node.downcast_ref::<Literal>().is_some_and(|literal| !is_float_zero(literal.value()))
                     || node.downcast_ref::<IsNullExpr>().is_some()
                     || node.downcast_ref::<IsNotNullExpr>().is_some()
             }
@@ -285,6 +297,16 @@ fn is_threshold(expr: &Arc<dyn PhysicalExpr>) -> bool {
         Ok(if is_threshold { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     });
     is_threshold
+}
+
+/// Whether `value` is 0 or -0: they compare as equal, and MIN and sorts tell them apart.
+fn is_float_zero(value: &ScalarValue) -> bool {
+    match value {
+        ScalarValue::Float16(Some(value)) => f32::from(*value) == 0.0,
+        ScalarValue::Float32(Some(value)) => *value == 0.0,
+        ScalarValue::Float64(Some(value)) => *value == 0.0,
+        _ => false,
+    }
 }
 
 fn excluded(pruning: &PruningPredicate, schema: &SchemaRef, metadata: &ParquetMetaData, row_group: usize) -> bool {

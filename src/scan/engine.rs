@@ -168,6 +168,8 @@ pub(super) struct Engine {
     window_rows: usize,
     /// Whether strings were long when they were read last.
     has_long_strings: bool,
+    /// Whether those of the row group are by its metadata.
+    may_have_long_strings: bool,
     /// Whether batches end with their row group.
     by_row_group: bool,
     /// Rows that may still be delivered.
@@ -211,7 +213,9 @@ impl Engine {
         // Late columns and those that are not read here cannot wait for the next row group, and small dictionaries have no
         // room for the values of two.
         let few_keys = columns.iter().any(|column| column.kind.has_few_keys());
-        let has_strings = columns.iter().any(|column| column.kind.physical == PhysicalType::BYTE_ARRAY);
+        let has_strings = columns
+            .iter()
+            .any(|column| column.kind.physical == PhysicalType::BYTE_ARRAY || column.kind.width > LONG_STRINGS);
         let short = !residuals.is_empty() || fallback.is_some() || gated;
         let output = Output::new(&schema, &scan.projection, batch_size, short && !few_keys)?;
         Ok(Self {
@@ -235,6 +239,7 @@ impl Engine {
             verify_checksums: scan.verify_checksums,
             batch_size,
             has_long_strings: false,
+            may_have_long_strings: false,
             window_rows: batch_size.min(if has_strings { SHORT_WINDOW } else { WINDOW_ROWS }),
             by_row_group: short || few_keys,
             remaining: scan.limit.unwrap_or(usize::MAX),
@@ -282,6 +287,10 @@ impl Engine {
         (self.row, self.late_row) = (0, 0);
         let rows = usize::try_from(self.metadata.row_group(row_group.index).num_rows())
             .map_err(|_| Error::corrupt("negative number of rows"))?;
+        self.may_have_long_strings = self.has_long_chunk();
+        if self.may_have_long_strings {
+            self.window_rows = self.window_rows.min(SHORT_WINDOW);
+        }
         let windows = Windows::new(rows, row_group.rows.as_ref(), self.window_rows)?;
         for leaf in self.fallback.as_ref().map(|fallback| fallback.leaves().to_vec()).unwrap_or_default() {
             let path = column_path(self.metadata.row_group(self.row_group).column(leaf));
@@ -524,6 +533,17 @@ impl Engine {
         Ok(batch)
     }
 
+    /// Whether the values of a column in the row group take that much on the average: some may be much longer than those before.
+    fn has_long_chunk(&self) -> bool {
+        let row_group = self.metadata.row_group(self.row_group);
+        let mut strings = self.columns.iter().filter(|column| column.kind.physical == PhysicalType::BYTE_ARRAY);
+        strings.any(|column| {
+            let chunk = row_group.column(column.kind.leaf);
+            let bytes = chunk.unencoded_byte_array_data_bytes().unwrap_or(0).max(chunk.uncompressed_size());
+            bytes / LONG_STRINGS as i64 > chunk.num_values()
+        })
+    }
+
     /// Has windows short where the strings are long that were read last.
     fn fit_windows(&mut self) {
         let (mut is_known, mut is_long) = (false, false);
@@ -535,7 +555,8 @@ impl Engine {
                 || column.kind.width > LONG_STRINGS;
         }
         self.has_long_strings = is_long || self.has_long_strings && !is_known;
-        let rows = self.batch_size.min(if self.has_long_strings { SHORT_WINDOW } else { WINDOW_ROWS });
+        let is_short = self.has_long_strings || self.may_have_long_strings;
+        let rows = self.batch_size.min(if is_short { SHORT_WINDOW } else { WINDOW_ROWS });
         if rows != self.window_rows {
             self.window_rows = rows;
             if let Phase::Filter(windows) | Phase::Select(windows, _) = &mut self.phase {

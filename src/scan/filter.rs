@@ -52,6 +52,8 @@ pub(super) struct Filter {
     order: Vec<usize>,
     windows: usize,
     widened: [Vec<i64>; 2],
+    /// Columns of whose window the headers of blocks have said enough, once for each condition.
+    decided: Vec<usize>,
 }
 
 impl Filter {
@@ -123,6 +125,7 @@ impl Filter {
     ) -> Result<bool> {
         let measured = self.windows < WARM_UP || self.windows.is_multiple_of(MEASURE_EVERY);
         self.windows += 1;
+        self.decided.clear();
         for position in 0..self.order.len() {
             let index = self.order[position];
             let before = measured.then(|| (Instant::now(), selection.count()));
@@ -148,6 +151,7 @@ impl Filter {
             let rank = |&index: &usize| bound[index].cost / (1.0 - bound[index].kept).max(1e-3);
             self.order.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
         }
+        self.decided.iter().for_each(|&column| columns[column].reader.count_decided(selection.len()));
         Ok(true)
     }
 
@@ -160,7 +164,11 @@ impl Filter {
     ) -> Result<bool> {
         match self.bound[index].test {
             Test::Column { column, slot, alone, compared } => {
-                match columns[column].verdict(slot, selection.len(), feed).await? {
+                let verdict = columns[column].verdict(slot, selection.len(), feed).await?;
+                if verdict != Verdict::Some {
+                    self.decided.push(column);
+                }
+                match verdict {
                     Verdict::All => {}
                     Verdict::None => selection.clear(),
                     Verdict::Some
