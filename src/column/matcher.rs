@@ -7,7 +7,7 @@ use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{Border, ByteTest, HEADS, INLINE_LEN as INLINE, make_head, view_bytes, view_len};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Lane, Value, kernels, ones};
-use crate::predicate::{BytesSet, IntSet, LengthUnit, ValueSet, WINDOW_ROWS};
+use crate::predicate::{BytesSet, IntSet, LengthUnit, ValueSet, Verdict, WINDOW_ROWS};
 
 /// Tests the values of one physical type.
 pub(crate) trait Matcher<B: Buffer>: Send + Sized {
@@ -207,6 +207,7 @@ pub(crate) struct ByteMatcher {
     way: Way,
     /// See [`ByteTest::borders`].
     borders: Option<Vec<Border>>,
+    of_ascii: Option<Box<Self>>,
 }
 
 /// How values are tested.
@@ -226,7 +227,12 @@ enum Way {
     /// Sorted intervals.
     Search,
     /// Lengths.
-    Lengths(LengthUnit, IntMatcher<i32>),
+    Lengths {
+        unit: LengthUnit,
+        set: IntSet,
+        /// The same for many.
+        matcher: IntMatcher<i32>,
+    },
 }
 
 /// A byte string from which on membership is another one.
@@ -261,6 +267,11 @@ fn compare_heads(a: u128, b: u128) -> Option<Ordering> {
 const FEW_BORDERS: usize = 4;
 
 impl ByteMatcher {
+    /// What tests the same of values that are ASCII, and is quicker, if anything is.
+    pub(crate) fn of_ascii(&self) -> Option<&Self> {
+        self.of_ascii.as_deref()
+    }
+
     /// Flips the bit of each value that is not below a change; `heads` are views, or heads, up to a window of them, `is_above` says of
     /// those that have the key of the change whether they are not below it.
     fn flip(heads: &[u128], changes: &[Change], words: &mut [u64], mut is_above: impl FnMut(usize, &Change) -> bool) {
@@ -314,7 +325,7 @@ impl ByteTest for ByteMatcher {
                 });
                 passed.iter_mut().zip(open).for_each(|(passed, open)| *passed &= !*open);
             }
-            Way::Lengths(unit, lengths) => {
+            Way::Lengths { unit, set, matcher } => {
                 let mut numbers = [0; HEADS];
                 for (number, head) in numbers.iter_mut().zip(heads) {
                     *number = match unit {
@@ -323,12 +334,17 @@ impl ByteTest for ByteMatcher {
                     }
                     .cast_signed();
                 }
-                lengths.select(&numbers[..heads.len()], passed);
-                if *unit == LengthUnit::Characters {
-                    for (index, _) in heads.iter().enumerate().filter(|(_, head)| view_len(**head) > INLINE) {
-                        open[index / 64] |= 1 << (index % 64);
-                    }
-                    passed.iter_mut().zip(open).for_each(|(passed, open)| *passed &= !*open);
+                matcher.select(&numbers[..heads.len()], passed);
+                if *unit == LengthUnit::Bytes {
+                    return;
+                }
+                for (index, head) in heads.iter().enumerate().filter(|(_, head)| view_len(**head) > INLINE) {
+                    // A character has four bytes at the most.
+                    let bytes = view_len(*head) as i64;
+                    let verdict = set.verdict(&(bytes / 4), &bytes);
+                    passed[index / 64] &= !(1 << (index % 64));
+                    passed[index / 64] |= u64::from(verdict == Verdict::All) << (index % 64);
+                    open[index / 64] |= u64::from(verdict == Verdict::Some) << (index % 64);
                 }
             }
             Way::Search => {
@@ -345,11 +361,7 @@ impl ByteTest for ByteMatcher {
 
     fn test(&self, value: &[u8]) -> bool {
         match &self.way {
-            Way::Lengths(unit, lengths) => {
-                let mut word = [0];
-                lengths.select(&[length(value, *unit)], &mut word);
-                word[0] != 0
-            }
+            Way::Lengths { unit, set, .. } => set.contains(&length(value, *unit).into()),
             _ => self.set.contains(value),
         }
     }
@@ -398,8 +410,15 @@ impl Matcher<ByteBuffer> for ByteMatcher {
             ValueSet::All => BytesSet::all(),
             ValueSet::Bytes(set) => set.clone(),
             ValueSet::Lengths(unit, lengths) => {
-                let way = Way::Lengths(*unit, IntMatcher::new(&ValueSet::Ints(lengths.clone()))?);
-                return Ok(Self { set: BytesSet::all(), way, borders: None });
+                let matcher = IntMatcher::new(&ValueSet::Ints(lengths.clone()))?;
+                let way = Way::Lengths { unit: *unit, set: lengths.clone(), matcher };
+                let of_ascii = match unit {
+                    LengthUnit::Bytes => None,
+                    LengthUnit::Characters => {
+                        Some(Box::new(Self::new(&ValueSet::Lengths(LengthUnit::Bytes, lengths.clone()))?))
+                    }
+                };
+                return Ok(Self { set: BytesSet::all(), way, borders: None, of_ascii });
             }
             ValueSet::Ints(_) => return Err(wrong_type()),
         };
@@ -424,12 +443,12 @@ impl Matcher<ByteBuffer> for ByteMatcher {
         } else {
             Way::Search
         };
-        Ok(Self { borders: borders(&set), set, way })
+        Ok(Self { borders: borders(&set), set, way, of_ascii: None })
     }
 
     fn is_all(&self) -> bool {
         match &self.way {
-            Way::Lengths(_, lengths) => lengths.is_all(),
+            Way::Lengths { matcher, .. } => matcher.is_all(),
             way => matches!(way, Way::All),
         }
     }
@@ -458,7 +477,7 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                     });
                 }
             }
-            Way::Lengths(unit, lengths) => {
+            Way::Lengths { unit, matcher, .. } => {
                 let mut numbers = [0; HEADS];
                 for (views, words) in values.views().chunks(HEADS).zip(words.chunks_mut(HEADS / 64)) {
                     for (number, view) in numbers.iter_mut().zip(views) {
@@ -467,7 +486,7 @@ impl Matcher<ByteBuffer> for ByteMatcher {
                             LengthUnit::Characters => length(values.bytes(view), *unit),
                         };
                     }
-                    lengths.select(&numbers[..views.len()], words);
+                    matcher.select(&numbers[..views.len()], words);
                 }
             }
             Way::Search => select_by(values.views(), words, |view| self.set.contains(values.bytes(view))),

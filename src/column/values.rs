@@ -615,6 +615,7 @@ impl Encodings for ByteEncodings {
     }
 
     fn read_matches(&mut self, page: &[u8], count: usize, matcher: &ByteMatcher, words: &mut [u64]) -> Result<()> {
+        let matcher = matcher.of_ascii().filter(|_| self.is_ascii(page)).unwrap_or(matcher);
         match self.encoding {
             Encoding::DeltaLengthByteArray => {
                 self.delta_length.read_matches(page, count, matcher, &mut self.heads, words)
