@@ -11,7 +11,8 @@ use arrow::buffer::{Buffer as ArrowBuffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, DataType, GenericBinaryType, GenericStringType, i256};
 
 use super::Integers;
-use super::buffer::{BitBuffer, Buffer, ByteBuffer, Numbers};
+use super::buffer::{BitBuffer, Buffer, Numbers};
+use super::byte_buffer::ByteBuffer;
 use super::decimal::{fixed_decimals, var_decimals};
 use super::fixed::FixedByteBuffer;
 use crate::encoding::byte_array::{view_bytes, view_len};

@@ -9,7 +9,8 @@
 //! | `kind` | which pairs of Parquet and Arrow types are read here, and in which domain they are filtered |
 //! | `buffer` | dense values of one physical type, and how survivors move from one buffer to another |
 //! | `values` | the decoders of one physical type, over all its encodings |
-//! | `fixed` | both for byte arrays of a fixed length |
+//! | `byte_buffer`, `byte_encodings`, `byte_matcher` | byte arrays: views and what they point into, decoders, tests |
+//! | `fixed` | the same for byte arrays of a fixed length |
 //! | `window` | rows on their way: a window for the predicates, and the survivors |
 //! | `cursor` | pages, levels and debts of one column chunk |
 //! | `matcher` | a set of values made ready to test windows |
@@ -28,6 +29,9 @@ use crate::predicate::{Matches, Selection, Verdict};
 
 mod array;
 mod buffer;
+mod byte_buffer;
+mod byte_encodings;
+mod byte_matcher;
 mod cursor;
 mod decimal;
 mod fixed;

@@ -10,10 +10,11 @@ use parquet::basic::Type as PhysicalType;
 
 use super::array::FinishRows;
 use super::buffer::{BitBuffer, Buffer, Numbers};
+use super::byte_encodings::ByteEncodings;
 use super::cursor::Cursor;
 use super::fixed::FixedByteEncodings;
 use super::matcher::Matcher;
-use super::values::{BitEncodings, ByteEncodings, Encodings, FixedEncodings};
+use super::values::{BitEncodings, Encodings, FixedEncodings};
 use super::window::{Rows, Window, Words, selected_values};
 use super::{Column, ColumnKind, Domain, Integers, PageCounts};
 use crate::error::{Error, Result};

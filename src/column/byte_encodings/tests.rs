@@ -1,6 +1,7 @@
 //! Tests of byte arrays that are read, against those of the same values.
 
 use super::*;
+use crate::column::matcher::Matcher;
 use crate::encoding::delta_tests::Random;
 use crate::encoding::delta_tests::reference::{SHAPES, encode_delta_byte_array, encode_delta_length};
 use crate::predicate::{BytesSet, IntSet, LengthUnit, ValueSet};
