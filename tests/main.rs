@@ -9,6 +9,7 @@ mod cloud;
 mod conjunctions;
 mod differential;
 mod dynamic;
+mod encode_allocations;
 mod encryption;
 mod fetch;
 mod fetch_bounds;

@@ -145,7 +145,7 @@ pub fn view_bytes<'a>(view: &'a u128, data: &'a [u8]) -> &'a [u8] {
 
 /// The memory of a view, which on a little-endian machine is Arrow's layout.
 #[inline]
-fn view_memory(view: &u128) -> &[u8; 16] {
+pub(super) fn view_memory(view: &u128) -> &[u8; 16] {
     const { assert!(cfg!(target_endian = "little"), "views are built as integers") };
     // SAFETY: 16 bytes of plain data, and bytes have no alignment.
     unsafe { &*std::ptr::from_ref(view).cast() }

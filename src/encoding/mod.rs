@@ -1,4 +1,4 @@
-//! Floor 2: bytes to values, one encoding a file.
+//! Floor 2: bytes to values, one encoding a file, and in [`encoder`] values to bytes.
 //!
 //! A decoder owns no page: the value bytes are passed in at each call, the same slice until the next `reset`, so that
 //! buffers can be recycled. `read` fills all of `out` or errs, and after an error only `reset` makes sense. File bytes are
@@ -11,6 +11,7 @@ pub mod delta_binary_packed;
 pub mod delta_byte_array;
 pub mod delta_length_byte_array;
 pub mod dictionary;
+pub mod encoder;
 pub mod plain;
 pub mod rle;
 pub mod varint;

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::kernels;
 
-pub use crate::kernels::zigzag;
+pub use crate::kernels::{MAX_ULEB, to_zigzag, write_uleb, zigzag};
 
 /// Reads a ULEB128 integer at `position`, which moves past it.
 ///
@@ -51,6 +51,26 @@ mod tests {
     }
 
     #[test]
+    fn writes_every_length() {
+        for shift in 0..64 {
+            let power = 1u64 << shift;
+            for value in [power - 1, power, power + 1, power | 0x55, u64::MAX >> shift, 0xaaaa_aaaa_aaaa_aaaa >> shift]
+            {
+                let mut expected = Vec::new();
+                let mut rest = value;
+                while rest >= 0x80 {
+                    expected.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                expected.push(rest as u8);
+                let mut bytes = [0xee; MAX_ULEB];
+                let len = write_uleb(value, &mut bytes);
+                assert_eq!(bytes[..len], expected);
+            }
+        }
+    }
+
+    #[test]
     fn refuses_more_than_64_bits() {
         for last in [2, 0x7f, 0x80, 0x81, 0xff] {
             let mut bytes = [0x80; 12];
@@ -68,6 +88,10 @@ mod tests {
     #[test]
     fn zigzag_alternates() {
         assert_eq!([0, 1, 2, 3, 4].map(zigzag), [0, -1, 1, -2, 2]);
+        assert_eq!([0, -1, 1, -2, 2].map(to_zigzag), [0, 1, 2, 3, 4]);
+        for value in [i64::MIN, i64::MAX, i64::MIN + 1, i32::MIN.into(), i32::MAX.into()] {
+            assert_eq!(zigzag(to_zigzag(value)), value);
+        }
         assert_eq!(zigzag(u64::MAX), i64::MIN);
         assert_eq!(zigzag(u64::MAX - 1), i64::MAX);
     }

@@ -5,8 +5,11 @@
 #[cfg(target_arch = "x86_64")]
 use super::delta::decode_octets;
 use super::delta::{self, Runs, decode, sum};
+use super::encode::{self, Pack, pack};
 use super::tools;
-use super::{Isa, Kernels, bits, compare, front_coding, interleave, lane, select, sets, unpack, value, views};
+use super::{
+    Isa, Kernels, bits, compare, front_code, front_coding, interleave, lane, select, sets, unpack, value, views,
+};
 #[cfg(target_arch = "x86_64")]
 use super::{avx2, avx512};
 
@@ -40,6 +43,10 @@ macro_rules! table {
         $(#[$feature])*
         fn unpack<const W: usize>(packed: &[u8], out: &mut [u32]) {
             unpack::unpack::<W>(packed, out);
+        }
+        $(#[$feature])*
+        fn encode<T: Lane, const BLOCK: usize>(values: &[T], out: &mut [u8]) -> usize {
+            encode::encode::<T, $tools, BLOCK>(values, out)
         }
         $(#[$feature])*
         fn in_range<T: Lane>(values: &[T], low: T, high: T, words: &mut [u64]) {
@@ -93,6 +100,14 @@ macro_rules! table {
             unsafe { front_coding::views_in_place(values, place, out) }
         }
         $(#[$feature])*
+        fn append(values: &[&[u8]], out: &mut [u8]) -> usize {
+            front_code::append(values, out)
+        }
+        $(#[$feature])*
+        fn front_code(previous: &[u8], values: &[&[u8]], lengths: (&mut [i32], &mut [i32]), out: &mut [u8]) -> usize {
+            front_code::front_code(previous, values, lengths, out)
+        }
+        $(#[$feature])*
         fn in_views(views: &[u128], set: &[u128], words: &mut [u64]) {
             views::in_views(views, set, words);
         }
@@ -119,6 +134,7 @@ macro_rules! table {
             isa: $isa,
             i32: lane::Table {
                 delta: delta::PORTABLE_I32,
+                encode: encode::<i32, { <i32 as Lane>::BLOCK }>,
                 in_range: in_range::<i32>,
                 compare: compare::<i32>,
                 in_bitmap: in_bitmap::<i32>,
@@ -126,6 +142,7 @@ macro_rules! table {
             },
             i64: lane::Table {
                 delta: delta::PORTABLE_I64,
+                encode: encode::<i64, { <i64 as Lane>::BLOCK }>,
                 in_range: in_range::<i64>,
                 compare: compare::<i64>,
                 in_bitmap: in_bitmap::<i64>,
@@ -155,6 +172,8 @@ macro_rules! table {
             front_coded_heads,
             views_in_place,
             front_coded_long: None,
+            append,
+            front_code,
             in_views,
             in_view_beginnings,
             count_ones,
@@ -170,6 +189,10 @@ pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode_octets),
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) static RUNS_I32: Runs<i32> = Runs { decode: up_to_32!(decode, i32), sum: up_to_64!(sum) };
 pub(super) static RUNS_I64: Runs<i64> = Runs { decode: up_to_64!(decode, i64), sum: up_to_64!(sum) };
+
+/// Instances for all widths, without features, which they would not gain from.
+pub(super) static PACK_I32: &[Pack<i32>] = up_to_32!(pack, i32);
+pub(super) static PACK_I64: &[Pack<i64>] = up_to_64!(pack, i64);
 
 pub(super) static PORTABLE: Kernels = table!(Isa::Portable, tools::Portable,);
 
@@ -209,6 +232,8 @@ static AVX512: Kernels = {
     );
     kernels.i32.delta = avx512::delta::I32;
     kernels.i64.delta = avx512::delta::I64;
+    kernels.i32.encode = avx512::encode::encode_i32;
+    kernels.i64.encode = avx512::encode::encode_i64;
     kernels.unpack = {
         use avx512::unpack::unpack;
         up_to_32!(unpack)
@@ -230,6 +255,8 @@ static AVX512: Kernels = {
     kernels.u64.interleave = avx512::interleave::interleave_u64;
     kernels.u64.gather = avx512::gather::gather_u64;
     kernels.front_coded_long = Some(avx512::front_coding::front_coded_long);
+    kernels.append = avx512::front_code::append;
+    kernels.front_code = avx512::front_code::front_code;
     kernels.in_views = avx512::views::in_views;
     // With AVX-512 CD the search for set bits is vectorised, and takes half as long again.
     kernels.u128.compact = AVX2.u128.compact;

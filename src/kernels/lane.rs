@@ -2,11 +2,13 @@
 
 use super::compare::Comparison;
 use super::delta::{Runs, Shells, Stream, UNIT, Verdicts};
+use super::encode::{Pack, encoded_room};
 use super::{Kernels, copy_bits, isa};
 
 /// The kernels of one lane type.
 pub(super) struct Table<T: 'static> {
     pub(super) delta: Shells<T>,
+    pub(super) encode: unsafe fn(&[T], &mut [u8]) -> usize,
     pub(super) in_range: unsafe fn(&[T], T, T, &mut [u64]),
     pub(super) compare: unsafe fn(&[T], &[T], Comparison, bool, &mut [u64]),
     pub(super) in_bitmap: unsafe fn(&[T], T, &[u64], bool, &mut [u64]),
@@ -17,6 +19,9 @@ pub(super) struct Table<T: 'static> {
 pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static + sealed::Lane {
     /// The width in bits, and the largest `bit_width`.
     const BITS: u32;
+
+    /// The values of a block that [`Lane::encode`] writes.
+    const BLOCK: usize;
 
     /// The low bits of `value`: arithmetic in 64 bits, then this, is arithmetic that wraps at the width of the lane.
     fn wrap(value: i64) -> Self;
@@ -188,6 +193,19 @@ pub trait Lane: Copy + Default + Ord + std::fmt::Debug + Send + Sync + 'static +
         Self::wrap(last)
     }
 
+    /// Encodes blocks of [`Lane::BLOCK`] deltas in [`MINIBLOCKS`](super::MINIBLOCKS) miniblocks to the front of `out`, and
+    /// returns the number of bytes: of `values`, the first one is that before the blocks. Bytes after those may be overwritten.
+    ///
+    /// # Panics
+    /// `values` are not whole blocks and one, or `out` is shorter than their [`encoded_room`].
+    #[inline]
+    fn encode(kernels: &Kernels, values: &[Self], out: &mut [u8]) -> usize {
+        assert!(values.len() % Self::BLOCK == 1, "whole blocks, and the value before");
+        assert!(out.len() >= encoded_room::<Self>(values.len() / Self::BLOCK), "room for the blocks");
+        // SAFETY: there is a reference to the table, so the processor has its features; the rest was checked.
+        unsafe { (Self::table(kernels).encode)(values, out) }
+    }
+
     /// Sets bit `i` where `low <= values[i] <= high`, and clears it elsewhere, up to the end of the last word.
     ///
     /// # Panics
@@ -245,6 +263,8 @@ pub(super) mod sealed {
         type Unsigned: Copy + Ord + Into<u64>;
         /// The same bits.
         fn unsigned(self) -> Self::Unsigned;
+        /// The ZigZag code, which has no more bits than the lane.
+        fn zigzag(self) -> Self::Unsigned;
         /// The low bits.
         fn truncate(value: u64) -> Self;
         #[expect(private_interfaces, reason = "the trait is sealed")]
@@ -252,13 +272,16 @@ pub(super) mod sealed {
         /// The portable kernels of all widths.
         #[expect(private_interfaces, reason = "the trait is sealed")]
         fn runs() -> &'static super::Runs<Self>;
+        /// The kernels that pack units, by width.
+        fn pack() -> &'static [super::Pack<Self>];
     }
 }
 
 macro_rules! lane {
-    ($lane:ident, $unsigned:ident, $runs:ident) => {
+    ($lane:ident, $unsigned:ident, $block:literal, $runs:ident, $pack:ident) => {
         impl Lane for $lane {
             const BITS: u32 = $lane::BITS;
+            const BLOCK: usize = $block;
 
             #[inline(always)]
             fn wrap(value: i64) -> Self {
@@ -300,6 +323,11 @@ macro_rules! lane {
             }
 
             #[inline(always)]
+            fn zigzag(self) -> $unsigned {
+                (self << 1 ^ self >> (Self::BITS - 1)).cast_unsigned()
+            }
+
+            #[inline(always)]
             fn truncate(value: u64) -> Self {
                 value as Self
             }
@@ -315,9 +343,15 @@ macro_rules! lane {
             fn runs() -> &'static Runs<Self> {
                 &isa::$runs
             }
+
+            #[inline(always)]
+            fn pack() -> &'static [Pack<Self>] {
+                isa::$pack
+            }
         }
     };
 }
 
-lane!(i32, u32, RUNS_I32);
-lane!(i64, u64, RUNS_I64);
+// Blocks as the parquet crate writes them, so that all readers have met them.
+lane!(i32, u32, 128, RUNS_I32, PACK_I32);
+lane!(i64, u64, 256, RUNS_I64, PACK_I64);

@@ -10,9 +10,11 @@
 //! | `lane`, `value` | faces: integers of 32 and 64 bits; anything of 4, 8 or 16 bytes |
 //! | `isa` | the tables |
 //! | `delta` | DELTA_BINARY_PACKED: the walk over blocks for all instruction sets, and the generic engines |
+//! | `encode` | DELTA_BINARY_PACKED: blocks of deltas, packed |
 //! | `compare`, `sets` | comparisons and membership, to bitmaps |
 //! | `select` | selected values moved together, apart, and by index |
 //! | `front_coding` | byte arrays of which each begins as the one before |
+//! | `front_code` | the same, written |
 //! | `views` | Arrow views of byte arrays in sets |
 //! | `unpack`, `interleave` | bit-packed values; values from streams of their bytes |
 //! | `bits`, `varint` | bitmaps; integers of any length |
@@ -36,6 +38,8 @@ mod avx512;
 mod bits;
 mod compare;
 mod delta;
+mod encode;
+mod front_code;
 mod front_coding;
 mod interleave;
 mod isa;
@@ -53,10 +57,12 @@ mod views;
 pub use bits::{copy_bits, copy_packed_bits, fill_bits, low_ones, ones};
 pub use compare::Comparison;
 pub use delta::{Blocks, Stream, UNIT};
+pub use encode::{MINIBLOCKS, encoded_room};
+pub use front_code::appended_room;
 pub use front_coding::{FrontCoded, LONGEST, MARGIN, Misfit, REGISTERS};
 pub use lane::Lane;
 pub use value::Value;
-pub use varint::{read_uleb, zigzag};
+pub use varint::{MAX_ULEB, read_uleb, to_zigzag, write_uleb, zigzag};
 
 /// The environment variable that overrides the choice of [`kernels`]: `portable`, `avx2` or `avx512`.
 pub const ISA_OVERRIDE: &str = "MINIBLOCK_ISA";
@@ -113,6 +119,8 @@ pub struct Kernels {
     front_coded_heads: unsafe fn(&FrontCoded<'_>, u128, &mut [u128]),
     views_in_place: unsafe fn(&FrontCoded<'_>, u64, &mut [u128]) -> usize,
     front_coded_long: Option<FrontCodedLong>,
+    append: unsafe fn(&[&[u8]], &mut [u8]) -> usize,
+    front_code: FrontCode,
     in_views: unsafe fn(&[u128], &[u128], &mut [u64]),
     in_view_beginnings: unsafe fn(&[u128], &[u64], &mut [u64]),
     count_ones: unsafe fn(&[u64]) -> usize,
@@ -123,6 +131,9 @@ pub struct Kernels {
 /// See [`Kernels::front_coded_long`].
 type FrontCodedLong =
     unsafe fn(&FrontCoded<'_>, &mut [u8; REGISTERS], &mut [MaybeUninit<u8>], (u32, u32), &mut [u128]) -> usize;
+
+/// See [`Kernels::front_code`].
+type FrontCode = unsafe fn(&[u8], &[&[u8]], (&mut [i32], &mut [i32]), &mut [u8]) -> usize;
 
 /// Unpacks values of one width.
 type Unpack = unsafe fn(&[u8], &mut [u32]);

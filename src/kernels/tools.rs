@@ -16,6 +16,8 @@ pub(super) trait Tools {
     unsafe fn pdep(word: u64, mask: u64) -> u64;
     /// The width of the lanes from which on [`reduce`] beats [`gather`].
     const REDUCE_FROM: u32;
+    /// Whether vectors of 64-bit integers are compared in one step.
+    const ORDERS_64: bool;
 
     /// A word of the verdicts on 64 rows, which compare lanes of `lane_bits`.
     #[inline(always)]
@@ -58,6 +60,7 @@ impl Tools for Portable {
     }
 
     const REDUCE_FROM: u32 = u32::MAX;
+    const ORDERS_64: bool = false;
 }
 
 /// Becomes vectors of verdicts that shrink to bytes, and a product for each eight of them.
@@ -105,4 +108,5 @@ impl<const LANE_BITS: u32> Tools for Wide<LANE_BITS> {
     }
 
     const REDUCE_FROM: u32 = LANE_BITS;
+    const ORDERS_64: bool = true;
 }

@@ -49,3 +49,42 @@ fn read_bytewise(bytes: &[u8]) -> Option<(u64, usize)> {
 pub fn zigzag(code: u64) -> i64 {
     (code >> 1).cast_signed() ^ -(code & 1).cast_signed()
 }
+
+/// The ZigZag code of a signed integer.
+#[inline]
+pub fn to_zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63).cast_unsigned()
+}
+
+/// Bytes of the longest ULEB128 integer.
+pub const MAX_ULEB: usize = 10;
+
+/// Writes an integer as ULEB128 to the front of `out`, and returns its length. The bytes after it may be overwritten.
+#[inline(always)]
+pub fn write_uleb(value: u64, out: &mut [u8; MAX_ULEB]) -> usize {
+    if value >> 56 != 0 {
+        return write_bytewise(value, out);
+    }
+    // Seven bits go to each byte, in three steps, and all bytes but the last one go on.
+    let fours = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
+    let pairs = (fours & 0x0000_3fff_0000_3fff) | (fours & 0x0fff_c000_0fff_c000) << 2;
+    let sevens = (pairs & 0x007f_007f_007f_007f) | (pairs & 0x3f80_3f80_3f80_3f80) << 1;
+    let len = (70 - (value | 1).leading_zeros() as usize) / 7;
+    let word = sevens | 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+    out[..8].copy_from_slice(&word.to_le_bytes());
+    len
+}
+
+/// Of more than 56 bits.
+#[cold]
+#[inline(never)]
+fn write_bytewise(mut value: u64, out: &mut [u8; MAX_ULEB]) -> usize {
+    let mut len = 0;
+    while value >= 0x80 {
+        out[len] = value as u8 | 0x80;
+        value >>= 7;
+        len += 1;
+    }
+    out[len] = value as u8;
+    len + 1
+}

@@ -3,6 +3,8 @@
 
 mod binary_packed;
 mod byte_arrays;
+mod encoder;
+mod encoder_byte_arrays;
 mod fixed;
 mod hostile;
 mod parquet_crate;

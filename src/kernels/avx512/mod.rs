@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `compare` | comparisons to bitmaps |
 //! | `delta` | DELTA_BINARY_PACKED: decoded, added up, compared |
+//! | `encode` | deltas to packed blocks |
+//! | `front_code` | values, without what each has in common with the one before |
 //! | `front_coding` | values that begin as the one before |
 //! | `gather` | lookups in small dictionaries |
 //! | `interleave` | values from streams of their bytes |
@@ -15,6 +17,8 @@
 
 pub(super) mod compare;
 pub(super) mod delta;
+pub(super) mod encode;
+pub(super) mod front_code;
 pub(super) mod front_coding;
 pub(super) mod gather;
 pub(super) mod interleave;
