@@ -146,7 +146,9 @@ impl Encodings for ByteEncodings {
             })?;
             // In a PLAIN page there are lengths between the values.
             let together = (self.encoding != Encoding::Plain).then(|| &page[range]);
-            return self.check(page, out, start, together);
+            self.check(page, out, start, together)?;
+            out.seal_large();
+            return Ok(());
         }
         let mut left = count;
         while left > 0 {

@@ -122,6 +122,48 @@ fn values_match_as_they_are_read() {
     }
 }
 
+#[test]
+fn arenas_of_values_from_pages_are_sealed() {
+    let (value, count) = (vec![b'a'; 1 << 20], 100);
+    let stored = [&(value.len() as u32).to_le_bytes(), value.as_slice()].concat();
+    let page = Bytes::from(stored.repeat(count));
+    let mut decoder = ByteEncodings::new(true, false, usize::MAX);
+    decoder.start(Encoding::Plain, &page, Some(&page)).unwrap();
+    let mut out = decoder.buffer();
+    for _ in 0..count {
+        // So little of the page is copied.
+        decoder.read(&page, 1, &mut out).unwrap();
+    }
+    assert!(out.arena().len() < 64 << 20);
+    assert!(out.views().iter().all(|view| out.bytes(view) == value));
+}
+
+/// Values that are put together one by one are tested as others are.
+#[test]
+fn long_values_match() {
+    let mut random = Random(78);
+    let long = |random: &mut Random, row: usize| {
+        let mut value = "\u{e9}".repeat(1000 + random.below(1000)).into_bytes();
+        value.extend(format!("{:04}", row * 7919 % 3000).bytes());
+        value
+    };
+    let mut values: Vec<Vec<u8>> = (0..2000).map(|row| long(&mut random, row)).collect();
+    values.sort();
+    let page = encode_delta_byte_array(&[], &values, SHAPES[0], |common| common);
+    let sets = [
+        ValueSet::Lengths(LengthUnit::Characters, IntSet::closed(1200, 1500)),
+        ValueSet::Bytes(BytesSet::points((0..40).map(|index| values[index * 50].clone()))),
+    ];
+    for set in sets {
+        let matcher = ByteMatcher::new(&set).unwrap();
+        let mut decoder = ByteEncodings::new(true, false, usize::MAX);
+        decoder.start(Encoding::DeltaByteArray, &page, None).unwrap();
+        let mut words = vec![u64::MAX; values.len().div_ceil(64)];
+        decoder.read_matches(&page, values.len(), &matcher, &mut words).unwrap();
+        check(&words, &values, &set);
+    }
+}
+
 fn check(words: &[u64], values: &[Vec<u8>], set: &ValueSet) {
     for (index, word) in words.iter().enumerate() {
         let expected = values.iter().skip(64 * index).take(64).enumerate();

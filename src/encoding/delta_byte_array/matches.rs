@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::{BATCH, DeltaByteArray, make_short, read_any, read_registers, rebuild};
 use crate::encoding::byte_array::{Border, ByteTest, HEADS, INLINE_LEN, make_head, make_heads, view_bytes};
 use crate::error::Result;
-use crate::kernels::{FrontCoded, kernels, ones};
+use crate::kernels::{FrontCoded, fill_bits, kernels, ones};
 
 impl DeltaByteArray {
     /// Moves past the next `count` values, and sets the bit of each that passes `test`; overwrites `words`, one for 64 values.
@@ -46,6 +46,9 @@ impl DeltaByteArray {
             if let Some((borders, begins_inside)) = test.borders() {
                 test_by_borders(values, previous, borders, begins_inside, words);
                 rebuild(previous, values, 0..values.count(), values.end());
+            } else if values.total() > LARGE {
+                words.fill(0);
+                test_some(values, previous, test, &low_words(batch), words);
             } else {
                 self.values.clear();
                 if !read_registers(values, previous, &mut self.values)? {
@@ -59,6 +62,16 @@ impl DeltaByteArray {
         }
         Ok(())
     }
+}
+
+/// Bytes of values that are put together at once, and not one after the other.
+const LARGE: usize = 1 << 20;
+
+/// The first `count` bits.
+fn low_words(count: usize) -> [u64; BATCH / 64] {
+    let mut words = [0; BATCH / 64];
+    fill_bits(&mut words, 0, count, true);
+    words
 }
 
 /// One of so many values, or more, is many.
