@@ -17,7 +17,7 @@ const SLACK: usize = 64;
 /// Packs a unit of one width to the front of a slice.
 pub(super) type Pack<T> = fn(&[T; UNIT], &mut [u8]);
 
-/// Bytes that [`Lane::encode`] wants for so many blocks. It writes fewer by [`SLACK`] at the least.
+/// Bytes that [`Lane::encode`] wants for so many blocks. It writes 64 fewer at the least.
 pub const fn encoded_room<T: Lane>(blocks: usize) -> usize {
     blocks * (MAX_ULEB + MINIBLOCKS + T::BLOCK * size_of::<T>()) + SLACK
 }
