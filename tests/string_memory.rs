@@ -167,7 +167,6 @@ async fn arrays_of_views_hold_what_they_need() {
 
 /// What a batch holds when it is handed out was held before, by the scan.
 #[tokio::test]
-#[ignore = "a batch of 168 rows holds 23 MB, of which the pool has seen 0.13 MB"]
 async fn the_pool_knows_of_rows_that_are_no_batch_yet() {
     let path = path("known.parquet");
     let mut unknown = Vec::new();

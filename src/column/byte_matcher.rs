@@ -306,11 +306,9 @@ impl Matcher<ByteBuffer> for ByteMatcher {
 impl ByteMatcher {
     /// Sets the bit of each value that is one of those with the heads `long`.
     fn select_long(&self, long: &[u128], values: &ByteBuffer, inverted: bool, words: &mut [u64]) {
-        // Length and first four bytes, which views have too.
-        let begins: Vec<u64> = long.iter().map(|head| *head as u64).collect();
         let mut candidates = [0; WINDOW_ROWS / 64];
         for (views, words) in values.views().chunks(WINDOW_ROWS).zip(words.chunks_mut(WINDOW_ROWS / 64)) {
-            kernels().in_view_beginnings(views, &begins, &mut candidates);
+            kernels().in_view_beginnings(views, long, &mut candidates);
             for index in ones(&candidates[..views.len().div_ceil(64)]) {
                 let passes = self.set.contains(values.bytes(&views[index])) ^ inverted;
                 words[index / 64] |= u64::from(passes) << (index % 64);

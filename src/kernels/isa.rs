@@ -112,8 +112,8 @@ macro_rules! table {
             views::in_views(views, set, words);
         }
         $(#[$feature])*
-        fn in_view_beginnings(views: &[u128], beginnings: &[u64], words: &mut [u64]) {
-            views::in_view_beginnings(views, beginnings, words);
+        fn in_view_beginnings(views: &[u128], set: &[u128], words: &mut [u64]) {
+            views::in_view_beginnings(views, set, words);
         }
         $(#[$feature])*
         fn count_ones(words: &[u64]) -> usize {

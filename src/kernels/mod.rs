@@ -122,7 +122,7 @@ pub struct Kernels {
     append: unsafe fn(&[&[u8]], &mut [u8]) -> usize,
     front_code: FrontCode,
     in_views: unsafe fn(&[u128], &[u128], &mut [u64]),
-    in_view_beginnings: unsafe fn(&[u128], &[u64], &mut [u64]),
+    in_view_beginnings: unsafe fn(&[u128], &[u128], &mut [u64]),
     count_ones: unsafe fn(&[u64]) -> usize,
     pext_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,
     pdep_words: unsafe fn(&[u64], &[u64], &mut [u64]) -> usize,

@@ -666,6 +666,13 @@ fn views_in_sets() {
                 assert_eq!(bit(&words, index), views.get(index).is_some_and(|view| set.contains(view)), "{table:?}");
             }
             assert_eq!(words.last(), Some(&u64::MAX));
+            words.fill(u64::MAX);
+            table.in_view_beginnings(&views, &set, &mut words);
+            let begins = |view: &u128| set.iter().any(|one| *one as u64 == *view as u64);
+            for index in 0..len.div_ceil(64) * 64 {
+                assert_eq!(bit(&words, index), views.get(index).is_some_and(begins), "{table:?}");
+            }
+            assert_eq!(words.last(), Some(&u64::MAX));
         }
     }
 }

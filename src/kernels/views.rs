@@ -16,24 +16,25 @@ impl Kernels {
         unsafe { (self.in_views)(views, set, words) }
     }
 
-    /// Sets bit `i` where the first eight bytes of `views[i]`, its length and the first four of its value, are one of `beginnings`,
+    /// Sets bit `i` where the first eight bytes of `views[i]`, its length and the first four of its value, are those of one of `set`,
     /// and clears it elsewhere, up to the end of the last word.
     ///
     /// # Panics
     /// As [`Kernels::in_views`].
-    pub fn in_view_beginnings(&self, views: &[u128], beginnings: &[u64], words: &mut [u64]) {
+    pub fn in_view_beginnings(&self, views: &[u128], set: &[u128], words: &mut [u64]) {
         let words = &mut words[..views.len().div_ceil(64)];
         // SAFETY: there is a reference to this table, so the processor has its features.
-        unsafe { (self.in_view_beginnings)(views, beginnings, words) }
+        unsafe { (self.in_view_beginnings)(views, set, words) }
     }
 }
 
 #[inline(always)]
-pub(super) fn in_view_beginnings(views: &[u128], beginnings: &[u64], words: &mut [u64]) {
+pub(super) fn in_view_beginnings(views: &[u128], set: &[u128], words: &mut [u64]) {
     for (views, word) in views.chunks(64).zip(words) {
         *word = 0;
-        for &one in beginnings {
-            *word |= views.iter().enumerate().fold(0, |word, (bit, view)| word | u64::from(*view as u64 == one) << bit);
+        for &one in set {
+            let is_same = |view: &u128| *view as u64 == one as u64;
+            *word |= views.iter().enumerate().fold(0, |word, (bit, view)| word | u64::from(is_same(view)) << bit);
         }
     }
 }

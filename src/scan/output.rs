@@ -122,7 +122,7 @@ impl Output {
         } else if let Some(completed) = &completed {
             self.coalesced = self.coalesced.saturating_sub(completed.get_array_memory_size());
         }
-        completed.map(compacted)
+        completed.map(handed_out)
     }
 
     /// About the bytes of memory of what is no batch yet.
@@ -151,6 +151,8 @@ impl Output {
         match &mut self.coalescer {
             None => Ok(Some(batch)),
             Some(coalescer) => {
+                // Views that hold little else are not copied into blocks of the coalescer, of which nobody knows how large they are.
+                let batch = compacted(batch, 0, usize::MAX);
                 self.coalesced += batch.get_array_memory_size();
                 if rows > self.large {
                     coalescer.finish_buffered_batch()?;
@@ -168,24 +170,26 @@ impl Output {
     pub(super) fn finish(&mut self) -> Result<Vec<RecordBatch>> {
         let Some(coalescer) = &mut self.coalescer else { return Ok(Vec::new()) };
         coalescer.finish_buffered_batch()?;
-        Ok(std::iter::from_fn(|| coalescer.next_completed_batch()).map(compacted).collect())
+        Ok(std::iter::from_fn(|| coalescer.next_completed_batch()).map(handed_out).collect())
     }
 }
 
 /// Bytes of memory that nobody looks after.
 const SMALL: usize = 32 << 10;
 
-/// `batch` without memory that was made for many more rows: the coalescer leaves whole blocks half empty.
-fn compacted(batch: RecordBatch) -> RecordBatch {
-    fn compact<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<ArrayRef> {
-        let views = array.views().inner();
-        let held = views.capacity() + array.data_buffers().iter().map(Buffer::capacity).sum::<usize>();
-        (held > SMALL && held > 2 * (views.len() + array.total_buffer_bytes_used()))
-            .then(|| Arc::new(array.gc()) as ArrayRef)
-    }
+/// Buffers that an array of views may point into.
+const BUFFERS: usize = 64;
+
+/// A full batch as it is handed out.
+fn handed_out(batch: RecordBatch) -> RecordBatch {
+    compacted(batch, SMALL, BUFFERS)
+}
+
+/// `batch`, whose views hold at most twice the memory that they need and `spare` bytes, in at most so many buffers.
+fn compacted(batch: RecordBatch, spare: usize, buffers: usize) -> RecordBatch {
     let compact = |array: &ArrayRef| match array.data_type() {
-        DataType::Utf8View => compact(array.as_string_view()),
-        DataType::BinaryView => compact(array.as_binary_view()),
+        DataType::Utf8View => compact(array.as_string_view(), spare, buffers),
+        DataType::BinaryView => compact(array.as_binary_view(), spare, buffers),
         _ => None,
     };
     let fewer: Vec<Option<ArrayRef>> = batch.columns().iter().map(compact).collect();
@@ -196,4 +200,13 @@ fn compacted(batch: RecordBatch) -> RecordBatch {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     // Of the same types and lengths.
     RecordBatch::try_new_with_options(batch.schema(), columns.collect(), &options).unwrap_or(batch)
+}
+
+fn compact<T: ByteViewType>(array: &GenericByteViewArray<T>, spare: usize, buffers: usize) -> Option<ArrayRef> {
+    let views = array.views().inner();
+    let held: usize = array.data_buffers().iter().map(Buffer::capacity).sum();
+    let is_greedy = held > 2 * array.total_buffer_bytes_used() + spare
+        || views.capacity() > 2 * views.len() + spare
+        || array.data_buffers().len() > buffers;
+    is_greedy.then(|| Arc::new(array.gc()) as ArrayRef)
 }
